@@ -3,8 +3,8 @@
 # Snakemake runs this once, in the working directory, with the environment active.
 #
 # NGSGPU_SOURCE  where the package comes from: anything that pip installs. The workflow sets it to
-#                its own checkout when it runs from one, so that package and workflow are of one
-#                version; set it yourself for another. Without it: the package index.
+#                its own checkout or git repository when it runs from one, so that package and workflow
+#                are of one version; set it yourself for another. Without it: the package index.
 # NGSGPU_CUDA    12, 13 or none: CuPy and the compiler of that version of CUDA. The default is 12,
 #                which works with every driver from 525 on, and is installed without a GPU too: the
 #                machine that builds an environment is not always the one that uses it.
@@ -29,6 +29,10 @@ if [[ -f $source/pyproject.toml ]]; then
     python -m pip install --no-input --editable "$source[$extras]"
 else
     # Any other source, by whichever spelling, and the extras of the same package.
-    python -m pip install --no-input "$source" "ngsgpu[$extras]"
+    python -m pip install --no-input "$source" "ngsgpu[$extras]" || {
+        echo "ngsgpu cannot be installed from '$source': set NGSGPU_SOURCE to a checkout, a wheel or" \
+            "git+https://HOST/REPOSITORY@TAG, and run snakemake again" >&2
+        exit 1
+    }
 fi
 ngsgpu --version

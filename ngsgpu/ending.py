@@ -1,6 +1,6 @@
-"""How a run ends on Ctrl-C or SIGTERM: at once and without leftovers.
+"""How a run ends on Ctrl-C, SIGTERM and every other signal that asks to: without leftovers.
 
-Either signal raises an exception in the main thread, which unwinds and removes unfinished files.
+Each of them raises an exception in the main thread, which unwinds and removes unfinished files.
 Python does so only between its own instructions, so a long-running kernel would delay it. A second
 thread therefore learns of the signal as it arrives; if the run has not ended after ``GRACE``
 seconds, that thread cleans up and ends the process.
@@ -20,26 +20,62 @@ from typing import Any, Final
 GRACE: Final = 1.0
 """Seconds that a run has for ending by itself."""
 
-STATUS: Final = {signal.SIGINT: 130, signal.SIGTERM: 143}
-MESSAGE: Final = {signal.SIGINT: "ngsgpu: interrupted", signal.SIGTERM: "ngsgpu: terminated"}
+SIGNALS: Final = frozenset(
+    int(getattr(signal, name))
+    for name in (
+        "SIGHUP", "SIGINT", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGALRM", "SIGTERM", "SIGSTKFLT",
+        "SIGXCPU", "SIGVTALRM", "SIGPROF", "SIGIO", "SIGPWR",
+    )
+    if hasattr(signal, name)
+) | frozenset(range(signal.SIGRTMIN, signal.SIGRTMAX + 1))  # fmt: skip
+"""Signals that end a process unless it handles them, and do not report a fault of the program.
 
-_USUAL: Final = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
+Sent by terminals, batch systems (a warning before the time is over) and limits of CPU time.
+"""
+
+_CTRL_C: Final = int(signal.SIGINT)
+_WORDS: Final = {
+    _CTRL_C: "interrupted",
+    int(signal.SIGTERM): "terminated",
+    int(signal.SIGXCPU): "ended by SIGXCPU: the limit of CPU time (ulimit -t) is reached",
+}
 _SHOW_CURSOR: Final = "\n\x1b[?25h"
 
 
+def status_of(number: int) -> int:
+    """The exit status of a run that a signal ended, as in shells: 130 for Ctrl-C."""
+    return 128 + number
+
+
+def message_of(number: int) -> str:
+    """The last line of a run that a signal ended."""
+    if number in _WORDS:
+        return f"ngsgpu: {_WORDS[number]}"
+    named = number < signal.SIGRTMIN
+    return f"ngsgpu: ended by {signal.Signals(number).name if named else f'signal {number}'}"
+
+
 class Terminated(BaseException):
-    """The process was asked to end by SIGTERM."""
+    """The process was asked to end by a signal other than that of Ctrl-C.
+
+    Args:
+        number: of the signal.
+    """
+
+    def __init__(self, number: int = signal.SIGTERM) -> None:
+        super().__init__(number)
+        self.number = int(number)
 
 
 class _Here(threading.local):
     """What a thread, the main one, has been told.
 
     Attributes:
-        raised: the exception that a signal has raised, or will after the blocks.
+        told: the signal that has raised an exception, or will after the blocks; 0: none.
         blocks: how many ``undisturbed`` ones it is in.
     """
 
-    raised: type[BaseException] | None = None
+    told: int = 0
     blocks: int = 0
 
 
@@ -88,8 +124,8 @@ def undisturbed() -> Iterator[None]:
         yield
     finally:
         _here.blocks -= 1
-        if not _here.blocks and (told := _told()) is not None and told is not before:
-            raise told
+        if not _here.blocks and (told := _told()) != before:
+            raise _exception(told)
 
 
 def _clean_up() -> None:
@@ -99,48 +135,53 @@ def _clean_up() -> None:
 
 @contextlib.contextmanager
 def ends_when_asked() -> Iterator[None]:
-    """Let SIGTERM raise ``Terminated``, and end the process if neither it nor Ctrl-C does.
+    """Let signals raise ``Terminated`` or ``KeyboardInterrupt``, or end the process.
 
     Batch schedulers and ``timeout`` send SIGTERM. Only the first signal raises an exception. Where
-    someone else handles or ignores a signal, or outside of the main thread, where Python forbids
-    to, nothing is changed.
+    someone else handles or ignores a signal (``nohup``), or outside of the main thread, where
+    Python forbids to, nothing is changed.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    free = {number: usual for number, usual in _USUAL.items() if signal.getsignal(number) is usual}
+    usual = dict.fromkeys(SIGNALS, signal.SIG_DFL) | {_CTRL_C: signal.default_int_handler}
+    free = {number: own for number, own in usual.items() if signal.getsignal(number) is own}
     for number in free:
         signal.signal(number, _raise)
     unraisable = sys.unraisablehook
     sys.unraisablehook = _without_signals(unraisable)
-    _here.raised = None
+    _here.told = 0
     try:
         with _watched():
             yield
     except BaseException as error:
         # Whatever became of it on its way, in an import or a lock that was half taken.
-        if (told := _told()) is not None and not isinstance(error, told):
-            raise told from error
+        if (told := _told()) and not isinstance(error, type(_exception(told))):
+            raise _exception(told) from error
         raise
     finally:
         sys.unraisablehook = unraisable
-        for number, usual in free.items():
-            signal.signal(number, usual)
+        for number, own in free.items():
+            signal.signal(number, own)
 
 
-def _told() -> type[BaseException] | None:
-    return _here.raised
+def _told() -> int:
+    return _here.told
+
+
+def _exception(number: int) -> BaseException:
+    return KeyboardInterrupt() if number == _CTRL_C else Terminated(number)
 
 
 def _raise(number: int, frame: FrameType | None) -> None:
     del frame
     # A second signal, or the other one (workflow managers send both), must not interrupt clean-up.
-    for other in STATUS:
+    for other in SIGNALS:
         if signal.getsignal(other) is _raise:
             signal.signal(other, signal.SIG_IGN)
-    _here.raised = KeyboardInterrupt if number == signal.SIGINT else Terminated
+    _here.told = number
     if not _here.blocks:
-        raise _here.raised
+        raise _exception(number)
 
 
 def _without_signals(report: Callable[[Any], object]) -> Callable[[Any], object]:
@@ -185,29 +226,29 @@ def _watch(receiver: int, ended: threading.Event) -> None:
     """Wait for a signal that ends runs, and see that it does."""
     with open(receiver, "rb", buffering=0) as signals:  # a descriptor
         while received := signals.read(1):
-            number = signal.Signals(received[0])
-            if number in STATUS and signal.getsignal(number) in (_raise, signal.SIG_IGN):
+            number = received[0]
+            if number in SIGNALS and signal.getsignal(number) in (_raise, signal.SIG_IGN):
                 if not ended.wait(GRACE):
                     _end(number)
                 return
 
 
-def _end(number: signal.Signals) -> None:
+def _end(number: int) -> None:
     """End the process here and now."""
     _clean_up()
     with contextlib.suppress(OSError):
-        text = (_SHOW_CURSOR if os.isatty(2) else "") + MESSAGE[number] + "\n"
+        text = (_SHOW_CURSOR if os.isatty(2) else "") + message_of(number) + "\n"
         os.write(2, text.encode())
-    os._exit(STATUS[number])
+    os._exit(status_of(number))
 
 
 def leave(status: int) -> None:
     """End the process with an exit status; after a signal without waiting for other threads."""
     # All is done and said: a signal on the last metres changes nothing.
-    for number in STATUS:
+    for number in SIGNALS:
         with contextlib.suppress(ValueError):
             signal.signal(number, signal.SIG_IGN)
-    if status in STATUS.values():
+    if status - 128 in SIGNALS:
         _clean_up()
         for stream in (sys.stdout, sys.stderr):
             with contextlib.suppress(OSError, ValueError, AttributeError):

@@ -20,6 +20,7 @@ import importlib.abc
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ngsgpu.ending import undisturbed
@@ -33,7 +34,7 @@ Integer: TypeAlias = "int | np.integer[Any]"
 _lock = threading.RLock()
 _here = threading.local()
 _SMALL = 1 << 17
-_WITHOUT = ("scipy.linalg", "scipy.linalg.cython_blas")
+_CONFIGURATION = ".numba_config.yaml"
 
 
 def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
@@ -177,8 +178,11 @@ class Intrinsic:
 @functools.cache
 @undisturbed()
 def _numba() -> Any:
-    """Numba, without SciPy, which it would import for products of matrices that are not used."""
-    hidden = _HiddenHere()
+    """Numba, without SciPy, which it would import for products of matrices that are not used.
+
+    And without PyYAML, if there is no file of settings that Numba would read by it.
+    """
+    hidden = _HiddenHere("scipy", *(() if Path(_CONFIGURATION).exists() else ("yaml",)))
     sys.meta_path.insert(0, hidden)
     try:
         import numba
@@ -189,11 +193,12 @@ def _numba() -> Any:
 
 
 class _HiddenHere(importlib.abc.MetaPathFinder):
-    """Refuses to find some modules, for the thread that made it alone."""
+    """Refuses to find some packages, for the thread that made it alone."""
 
-    def __init__(self) -> None:
-        self._thread = threading.get_ident()
+    def __init__(self, *packages: str) -> None:
+        self._packages, self._thread = packages, threading.get_ident()
 
     def find_spec(self, fullname: str, path: object, target: object = None) -> None:
-        if fullname in _WITHOUT and threading.get_ident() == self._thread:
+        package = fullname.partition(".")[0]
+        if package in self._packages and threading.get_ident() == self._thread:
             raise ModuleNotFoundError(f"{fullname} is not used here", name=fullname)

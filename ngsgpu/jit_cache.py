@@ -5,21 +5,28 @@ kernels it calls, the constants it reads and the field positions of the tuples i
 possibly from other files. Here all of these, the processor and Numba's version are part of an
 entry's name, and where the source lies is not.
 
+Code that is to run on other machines too is compiled for a processor that nearly all of them have,
+``BASELINE`` (``baseline_environment``). It is used where there is none for this very processor, and
+only if this one has all its instructions.
+
 This module imports Numba; see ``ngsgpu.jit``.
 """
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import logging
 import os
 import pickle
+import platform
 import sys
 import types
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
+import llvmlite.binding as llvm
 import numba
 import numpy as np
 from numba.core.caching import NullCache
@@ -34,6 +41,17 @@ logger = logging.getLogger("ngsgpu")
 _DEFERRED = "ngsgpu.jit"
 """Module of the classes ``Kernel`` and ``Intrinsic``, which imports this one when it compiles."""
 
+BASELINE: Final = "x86-64-v3"
+"""Processors since Intel's Haswell (2013) and AMD's Excavator (2015), by LLVM's name."""
+
+_BASELINE_FEATURES: Final = (
+    "avx", "avx2", "bmi", "bmi2", "cmov", "cx16", "f16c", "fma", "fxsr", "lzcnt", "mmx", "movbe",
+    "popcnt", "sahf", "sse", "sse2", "sse3", "sse4.1", "sse4.2", "ssse3", "xsave",
+)  # fmt: skip
+
+INNER: Final = "inner-"
+"""In the names of kernels that only other kernels call, whose code has theirs inside already."""
+
 _warned = False
 
 
@@ -44,11 +62,25 @@ def keep(dispatcher: Any, options: dict[str, Any]) -> None:
         dispatcher: of a kernel.
         options: those that it was made with.
     """
-    folder = compiled.cache_folder()
-    if folder is None:
+    if compiled.cache_folder() is None:
         _warn(None)
-    else:
-        dispatcher._cache = KernelCache(dispatcher.py_func, options, folder)
+    dispatcher._cache = KernelCache(dispatcher.py_func, options, compiled.trusted_folder())
+
+
+def baseline_environment() -> dict[str, str]:
+    """Environment variables with which Numba compiles for ``BASELINE``; none on other processors."""
+    if platform.machine() != "x86_64":
+        return {}
+    return {"NUMBA_CPU_NAME": BASELINE, "NUMBA_CPU_FEATURES": ""}
+
+
+@functools.cache
+def _has_baseline() -> bool:
+    """Whether this processor has the instructions of ``BASELINE``."""
+    if platform.machine() != "x86_64":
+        return False
+    features = llvm.get_host_cpu_features()
+    return all(features.get(name) for name in _BASELINE_FEATURES)
 
 
 def _warn(error: OSError | None) -> None:
@@ -70,12 +102,15 @@ class KernelCache(NullCache):
     Args:
         function: the undecorated kernel.
         options: those of ``numba.njit``.
-        folder: of compiled kernels.
+        folder: of the user's compiled kernels; None if there is none.
     """
 
-    def __init__(self, function: Callable[..., Any], options: dict[str, Any], folder: Path) -> None:
-        self._folder: Path | None = folder
+    def __init__(
+        self, function: Callable[..., Any], options: dict[str, Any], folder: Path | None
+    ) -> None:
+        self._folder = folder
         self._beginning = f"cpu.{function.__module__}.{function.__qualname__}-"
+        self._mark = INNER if options.get("no_cpython_wrapper") else ""
         self._depends_on = (
             digest(function), sorted(options.items()), numba.__version__,
             sys.implementation.cache_tag,
@@ -84,22 +119,30 @@ class KernelCache(NullCache):
     def load_overload(self, signature: Any, target_context: Any) -> Any:
         """The code for a signature; None where it is not there, or cannot be read."""
         target_context.refresh()
-        if self._folder is None:
-            return None
-        try:
-            code = compiled.read(self._folder / self._name(signature, target_context.codegen()))
-            if code is None:
-                return None
-            return CompileResult._rebuild(target_context, *pickle.loads(code))
-        except Exception as error:  # whatever another version of a class makes of unpickling
-            logger.debug("could not read a kept kernel: %s", error)
-            return None
+        triple, *processor = target_context.codegen().magic_tuple()
+        for code in self._found(signature, triple, tuple(processor)):
+            try:
+                return CompileResult._rebuild(target_context, *pickle.loads(code))
+            except Exception as error:  # whatever another version of a class makes of unpickling
+                logger.debug("could not read a kept kernel: %s", error)
+        return None
+
+    def _found(self, signature: Any, triple: str, processor: tuple[str, ...]) -> Iterator[bytes]:
+        """The user's code for this processor, then that of the installation."""
+        if self._folder is not None:
+            own = compiled.read(self._folder / self._name(signature, (triple, *processor)))
+            if own is not None:
+                yield own
+        if _has_baseline():
+            shared = compiled.prebuilt(self._name(signature, (triple, BASELINE, "")))
+            if shared is not None:
+                yield shared
 
     def save_overload(self, signature: Any, data: Any) -> None:
         """Keep the code for a signature, if that is possible."""
         if self._folder is None or data.lifted or data.library.has_dynamic_globals:
             return
-        path = self._folder / self._name(signature, data.codegen)
+        path = self._folder / self._name(signature, data.codegen.magic_tuple())
         try:
             compiled.keep(path, dumps(data._reduce()))
         except OSError as error:
@@ -108,11 +151,11 @@ class KernelCache(NullCache):
         else:
             compiled.remove_old(self._folder, self._beginning)
 
-    def _name(self, signature: Any, codegen: Any) -> str:
+    def _name(self, signature: Any, processor: tuple[str, ...]) -> str:
         """Name of an entry, by all that the code depends on."""
         fields = [list(_fields(kind)) for kind in signature]
-        key = repr((str(signature), fields, codegen.magic_tuple(), self._depends_on))
-        return f"{self._beginning}{hashlib.sha256(key.encode()).hexdigest()[:32]}"
+        key = repr((str(signature), fields, processor, self._depends_on))
+        return f"{self._beginning}{self._mark}{hashlib.sha256(key.encode()).hexdigest()[:32]}"
 
 
 def digest(function: Callable[..., Any]) -> str:

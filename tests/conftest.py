@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import signal
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
 from ngsgpu.__main__ import reuse_freed_memory
+from ngsgpu.io.mapped import begin_run
 from tests.support.backends import BACKENDS, need_gpu
 from tests.support.commands import Commands
 
@@ -21,6 +24,29 @@ reuse_freed_memory()
 # A shell starts what runs in the background with Ctrl-C ignored, which children would inherit.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Append what failed, and all it said, to a file of this process in ``NGSGPU_TEST_LOGS``.
+
+    At once, for a process may be killed, and of several side by side, or of xdist's, the terminal
+    shows a part. Workers of xdist write their own files; their master has no reports to add.
+    """
+    folder = os.environ.get("NGSGPU_TEST_LOGS")
+    if not folder or not report.failed or hasattr(report, "node"):
+        return
+    worker = os.environ.get("PYTEST_XDIST_WORKER", "main")
+    with (Path(folder) / f"failures-{worker}-{os.getpid()}.log").open("a") as file:
+        file.write(f"==== {report.nodeid} ({report.when}, {report.duration:.1f} s)\n")
+        file.write(f"{report.longreprtext}\n")
+        for title, text in report.sections:
+            file.write(f"---- {title}\n{text}\n")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup() -> None:
+    """Let no test answer for files that an earlier one has mapped and damaged."""
+    begin_run()
 
 
 @pytest.fixture

@@ -51,6 +51,12 @@ def test_links_lead_somewhere(page):
             assert anchor in anchors(linked), target
 
 
+@pytest.mark.parametrize("page", PAGES[len(TOP_PAGES) :], ids=by_name)
+def test_headings_have_one_anchor_everywhere(page):
+    """GitHub and the versions of Markdown differ in what they make of several hyphens in a row."""
+    assert [anchor for anchor in anchors(page) if "--" in anchor or anchor[:1] == "-"] == []
+
+
 def code_blocks(text: str, languages: tuple[str, ...]) -> list[str]:
     """Contents of the fenced blocks in one of some languages."""
     parts = re.split(r"^```(.*)\n", text, flags=re.MULTILINE)

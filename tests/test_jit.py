@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+import lzma
 import os
+import pickle
 import resource
 import subprocess
 import sys
@@ -10,8 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
+from ngsgpu import compiled
 from ngsgpu.jit import interpreted, njit
+from ngsgpu.jit_cache import baseline_environment
 
 ROOT = Path(__file__).parents[1]
 
@@ -186,7 +192,95 @@ def test_scipy_is_hidden_from_numba_alone() -> None:
     code = (
         "import importlib.util, sys, ngsgpu.jit as jit\n"
         "jit._numba()\n"
-        "assert 'scipy.linalg' not in sys.modules\n"
+        "assert not {'scipy', 'yaml'} & set(sys.modules)\n"
+        "import yaml\n"
         "assert not [one for one in sys.meta_path if type(one).__name__ == '_HiddenHere']\n"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+SHARED = """
+import sys
+from pathlib import Path
+from caller import Values, computed
+from ngsgpu import compiled, jit_cache
+
+compiled.PREBUILT = Path(sys.argv[1])
+jit_cache._has_baseline = lambda: sys.argv[2] == "baseline"
+print(computed(Values(first=1000, second=2000), 10))
+"""
+
+
+@pytest.mark.skipif(not baseline_environment(), reason="no baseline for this processor")
+def test_kernels_of_the_installation(tmp_path: Path) -> None:
+    """Compiled elsewhere for most processors, used if this one has all their instructions."""
+    write_kernels(tmp_path)
+    (tmp_path / "shared.py").write_text(SHARED)
+
+    def run(cache: str, processor: str, **variables: str) -> set[str]:
+        done = subprocess.run(
+            [sys.executable, "-B", "shared.py", str(tmp_path / "prebuilt"), processor],
+            cwd=tmp_path,
+            env={
+                "PATH": os.environ["PATH"],
+                "PYTHONPATH": str(ROOT),
+                "NGSGPU_CACHE_DIR": str(tmp_path / cache),
+                **variables,
+            },
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert (done.stdout, done.stderr) == ("1011\n", "")
+        return {path.name for path in (tmp_path / cache).rglob("cpu.*")}
+
+    made = run("elsewhere", "other", **baseline_environment())
+    assert made
+    for name in made:
+        code = compiled.read(tmp_path / "elsewhere" / "kernels" / name)
+        assert code is not None
+        (tmp_path / "prebuilt").mkdir(exist_ok=True)
+        (tmp_path / "prebuilt" / f"{name}.xz").write_bytes(lzma.compress(code))
+    assert run("used", "baseline") == set()
+    assert run("compiled", "other")
+    for path in (tmp_path / "prebuilt").iterdir():
+        path.write_bytes(path.read_bytes()[:-8])
+    assert run("damaged", "baseline")
+
+
+def test_kernels_in_a_folder_that_others_may_write_to(tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    write_kernels(tmp_path)
+    assert run_kernels(tmp_path, cache) == (1011, "")
+    kept = sorted(cache.rglob("cpu.*"))
+    (cache / "kernels").chmod(0o777)
+    result, said = run_kernels(tmp_path, cache)
+    assert result == 1011
+    assert said.startswith(f"compiled kernels in {cache}/kernels are not used, and every start")
+    assert "may be written to by others (mode 0777)" in said
+    assert said.count("\n") == 1
+    assert sorted(cache.rglob("cpu.*")) == kept
+
+
+def test_a_kernel_that_others_may_write_to_is_not_read(tmp_path: Path) -> None:
+    """What is unpickled runs: a kernel that anybody could have written."""
+    cache = tmp_path / "cache"
+    write_kernels(tmp_path)
+    assert run_kernels(tmp_path, cache) == (1011, "")
+    mark = tmp_path / "mark"
+    code = pickle.dumps(Attack(mark))
+    for path in cache.rglob("cpu.*"):
+        path.write_bytes(hashlib.sha256(code).digest() + code)
+        path.chmod(0o666)
+    assert run_kernels(tmp_path, cache) == (1011, "")
+    assert not mark.exists()
+
+
+class Attack:
+    """Makes a file when it is unpickled."""
+
+    def __init__(self, mark: Path) -> None:
+        self.mark = mark
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return os.mkdir, (str(self.mark),)

@@ -317,6 +317,37 @@ EXTENSION_MODELS: dict[str, Callable[[ExtensionLoad], tuple[float, float]]] = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class InflateLoad:
+    """Sizes of a gzip file that is inflated.
+
+    Attributes:
+        compressed: bytes of it.
+        text: bytes inflated.
+        batch: compressed bytes inflated at a time.
+        cpu_seconds: of ISA-L on one core.
+    """
+
+    compressed: int
+    text: int
+    batch: int
+    cpu_seconds: float
+
+
+INFLATE_MODELS: dict[str, Callable[[InflateLoad], tuple[float, float]]] = {
+    # A slice is searched up to its first block: how far depends on the data.
+    "find_starts": lambda load: (0.0, 0.0),
+    # Decoding waits for each symbol before the next: its floor is not the memory's.
+    "measure_chunks": lambda load: (load.compressed, 0.0),
+    "decode_chunks": lambda load: (load.compressed + 2.0 * load.text, 0.0),
+    # Windows stay in the cache.
+    "compose_windows": lambda load: (0.0, 0.0),
+    "chain_windows": lambda load: (0.0, 0.0),
+    "resolve_symbols": lambda load: (3.0 * load.text, 4.0 * load.text),
+    "sum_sections": lambda load: (load.text, 2.0 * load.text),
+}
+
+
 def floor_seconds(moved: float, operations: float) -> float:
     """The least time that this many bytes and operations take, done at the same time."""
     return max(moved / BYTES_PER_SECOND, operations / OPERATIONS_PER_SECOND)

@@ -7,6 +7,7 @@
 // costs more than unrolling saves.
 #pragma once
 #include "ngsgpu/align/rows.cuh"
+#include "ngsgpu/device/cuda/reduce.cuh"
 
 constexpr uint16_t TAKEN_OUT = 0x8000;  // beside a weight: to be taken out in this round
 constexpr int ROWS = 64;

@@ -24,7 +24,7 @@ from ngsgpu.device.memory import format_size
 from ngsgpu.errors import DeviceMemoryError, HostMemoryError, UsageError, output_error
 from ngsgpu.io.output.atomic import AtomicFile, check_distinct, commit_all
 from ngsgpu.io.output.temporary import temporary_folder
-from ngsgpu.io.paths import is_stream, own_descriptor
+from ngsgpu.io.paths import Paths, is_stream, listed, own_descriptor
 from ngsgpu.io.text.diagnose import PhredOffset
 from ngsgpu.kmers import KmerDatabase, Source, count_files, kmers_on_gpu, open_database
 from ngsgpu.kmers.model import valley_of
@@ -42,14 +42,14 @@ _TEXT_BYTES: Final = 64 << 20
 
 
 def write_unitigs(
-    paths: Sequence[str | Path],
+    paths: Paths,
     out: str | Path | None,
     gfa: str | Path | None = None,
     parameters: UnitigParameters | None = None,
     *,
     database: str | Path | None = None,
     colors: str | Path | None = None,
-    color: Sequence[str | Path] = (),
+    color: Paths = (),
     stats: str | Path | None = None,
     phred_offset: PhredOffset = "auto",
     options: RunOptions | None = None,
@@ -79,6 +79,7 @@ def write_unitigs(
         UsageError: there is no input, or no output, or the k-mer length is even, or samples have
             the same name.
     """
+    paths, color = listed(paths), listed(color)
     started = time.monotonic()
     parameters = parameters or UnitigParameters()
     options = options or RunOptions()

@@ -14,7 +14,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.errors import UsageError
+from ngsgpu.errors import UsageError, check_range
+from ngsgpu.taxonomy.tree import RANK_CODES
 
 MAX_KMER: Final = 16
 MAX_SKETCH: Final = 32
@@ -196,6 +197,7 @@ class QueryParameters:
     def __post_init__(self) -> None:
         if self.min_hits is not None and self.min_hits < 1:
             raise UsageError(f"--min-hits must be 1 or more, not {self.min_hits}")
+        check_range("--near-hits", self.near_hits, 1)
         for name in ("hit_difference", "confidence", "species_confidence"):
             if not 0 <= (value := getattr(self, name)) <= 1:
                 raise UsageError(f"--{name.replace('_', '-')} must be 0 to 1, not {value:g}")
@@ -205,6 +207,12 @@ class QueryParameters:
             raise UsageError(f"--insert-size must be 0 or more, not {self.insert_size}")
         if self.ties not in ("first", "ambiguous"):
             raise UsageError(f"--ties must be first or ambiguous, not {self.ties!r}")
+        for option, rank in (("--lowest", self.lowest), ("--highest", self.highest)):
+            if rank not in RANK_CODES:
+                known = ", ".join(RANK_CODES)
+                raise UsageError(f"{option} {rank!r} is not a rank; choose one of {known}")
+        if RANK_CODES[self.lowest] > RANK_CODES[self.highest]:
+            raise UsageError(f"--lowest {self.lowest} is above --highest {self.highest}")
 
     def hits_needed(self, sketch: int) -> int:
         """``min_hits`` for sketches of this size."""

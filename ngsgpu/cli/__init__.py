@@ -9,6 +9,7 @@ Results go to files or standard output, messages through the logger ``ngsgpu`` t
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import signal
@@ -20,7 +21,7 @@ import typer
 
 from ngsgpu._version import __version__
 from ngsgpu.cli import standard
-from ngsgpu.ending import MESSAGE, Terminated, ends_when_asked, leave
+from ngsgpu.ending import Terminated, ends_when_asked, leave, message_of, status_of
 from ngsgpu.errors import OUT_OF_MEMORY, NgsgpuError, is_out_of_memory, out_of_memory
 
 
@@ -39,7 +40,8 @@ app = _Application(
     name="ngsgpu",
     help="Correct, merge, extend and classify Illumina short reads, and evaluate the results.",
     epilog="Exit status: 0 success, 1 failure while running, 2 wrong usage or unreadable input, "
-    "3 too little memory of the host or GPU, 130 interrupted, 143 terminated.",
+    "3 too little memory of the host or GPU, 130 interrupted, 143 terminated, 128 + N ended by "
+    "signal N.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -97,6 +99,7 @@ def _register() -> None:
         adapters,
         assemble,
         classify,
+        compile,
         correct,
         db,
         deplete,
@@ -119,7 +122,7 @@ def _register() -> None:
     add_commands(app, deplete.deplete, deplete.deplete_index, adapters.adapters)
     add_commands(app, unitigs.unitigs, assemble.assemble)
     add_commands(app, classify.classify, classify.classify_merge, classify.classify_table)
-    add_commands(app, report.report, doctor.doctor)
+    add_commands(app, report.report, doctor.doctor, compile.compile)
     groups = {
         "db": db,
         "evaluate": evaluate,
@@ -138,14 +141,15 @@ def main(arguments: list[str] | None = None) -> int:
     """Run the command line and return its exit status.
 
     0: success; 1: failure; 2: wrong usage or unreadable input; 3: too little memory; 130:
-    interrupted (Ctrl-C); 143: terminated (SIGTERM). Unexpected errors from the environment (memory,
-    files, numbers) print one line; NGSGPU_DEBUG=1 shows the traceback. Bugs always show theirs.
+    interrupted (Ctrl-C); 143: terminated (SIGTERM); 128 + N: ended by signal N. Unexpected errors
+    from the environment (memory, files, numbers) print one line; NGSGPU_DEBUG=1 shows the
+    traceback. Bugs always show theirs.
 
     Args:
         arguments: command-line arguments; ``sys.argv[1:]`` by default.
     """
     try:
-        with ends_when_asked():
+        with ends_when_asked(), _blaming_changed_files():
             status = app(args=arguments, standalone_mode=False)
             if sys.stdout is not None:
                 sys.stdout.flush()
@@ -155,11 +159,11 @@ def main(arguments: list[str] | None = None) -> int:
         standard.say_error(str(error))
         return error.exit_status
     except (typer.Abort, KeyboardInterrupt):
-        print(MESSAGE[signal.SIGINT], file=sys.stderr)
-        return 130
-    except Terminated:
-        print(MESSAGE[signal.SIGTERM], file=sys.stderr)
-        return 143
+        print(message_of(signal.SIGINT), file=sys.stderr)
+        return status_of(signal.SIGINT)
+    except Terminated as error:
+        print(message_of(error.number), file=sys.stderr)
+        return status_of(error.number)
     except BrokenPipeError:
         # The reader of standard output has exited (``| head``).
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
@@ -170,6 +174,21 @@ def main(arguments: list[str] | None = None) -> int:
     except (MemoryError, OSError, ValueError, OverflowError, ImportError, RuntimeError) as error:
         return _unforeseen(error)
     return status if isinstance(status, int) else 0
+
+
+@contextlib.contextmanager
+def _blaming_changed_files() -> Iterator[None]:
+    """Name a mapped file that was cut or changed under a run as the cause, whatever failed then."""
+    if (mapped := sys.modules.get("ngsgpu.io.mapped")) is not None:
+        mapped.begin_run()
+    try:
+        yield
+        if (mapped := sys.modules.get("ngsgpu.io.mapped")) is not None:
+            mapped.check_reads()  # of what was printed
+    except Exception:
+        if (mapped := sys.modules.get("ngsgpu.io.mapped")) is not None:
+            mapped.check_mapped()
+        raise
 
 
 def _unforeseen(error: Exception) -> int:

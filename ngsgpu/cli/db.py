@@ -343,8 +343,9 @@ def stats(
     """Show the size of a database, its features and how many locations they have."""
     from ngsgpu.classify.database.contents import contents_lines, database_contents
     from ngsgpu.classify.database.database import open_database
+    from ngsgpu.device.memory import usable_cpus
 
-    found = database_contents(open_database(database))
+    found = database_contents(open_database(database), usable_cpus())
     if json_output:
         import json
 
@@ -362,12 +363,14 @@ def info(
     """Show the contents of a database."""
     from ngsgpu.classify.database.database import open_database
     from ngsgpu.classify.database.info import database_info, partition_lines, target_lines
+    from ngsgpu.io.mapped import check_mapped
 
     opened = open_database(database)
     if targets or unmapped:
         only = opened.targets.node < 0 if unmapped else None
         for line in target_lines(opened, only=only):
             typer.echo(line)
+        check_mapped()
         return
     found = database_info(opened)
     if json_output:

@@ -106,12 +106,17 @@ def classification(
         show_default="from the reads of --truth",
     ),
     name: list[str] | None = option(
-        None, "NAME", "Label for each --classified file, in order.", show_default="file name"
+        None,
+        "NAME",
+        "Label for each --classified file, in order.",
+        "--name",
+        show_default="file name",
     ),
     rank: list[str] | None = option(
         None,
         "RANK",
         "Rank to evaluate; repeat for more.",
+        "--rank",
         show_default="species, genus, family, order, class, phylum and domain",
     ),
     abundance_rank: str = option("species", "RANK", "Rank of the abundances."),

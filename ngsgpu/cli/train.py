@@ -77,8 +77,13 @@ def fit(
     from ngsgpu.train.fit import Settings, fit_groups
     from ngsgpu.train.samples import save_forests
 
-    settings = Settings.checked(
-        method=method, trees=trees, leaves=leaves, threshold=threshold, sure=sure, seed=seed
+    settings = Settings(
+        method=method,  # type: ignore[arg-type]  # checked there
+        trees=trees,
+        leaves=leaves,
+        threshold=threshold,
+        sure=sure,
+        seed=seed,
     )
     forests, document = fit_groups(samples, leave_out or [], settings)
     save_forests(out, forests, document)

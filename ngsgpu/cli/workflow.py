@@ -32,13 +32,14 @@ def init(
 
     Samples, lanes and mates are recognised by the names of the FASTQ files: A_S1_L001_R1_001 of
     Illumina, A_R1, A.R1, A_1 or A.1, with _L001 or _lane1 before the mate; a file without a mate in
-    its name holds single-end reads. Ambiguous names are an error. Existing files are kept.
+    its name holds single-end reads, and so do first mates of a sample without second ones.
+    Ambiguous names are an error. Existing files are kept.
 
     Example:  ngsgpu workflow init study --reads fastq/ && cd study && snakemake
     """
     import shlex
 
-    from ngsgpu.workflow.study import has_snakemake, init_study
+    from ngsgpu.workflow.study import init_study, packages_to_install
 
     study = init_study(
         folder, reads=reads or [], single_end=single_end, profile=profile, force=force
@@ -53,6 +54,12 @@ def init(
         )
     else:
         typer.echo(f"{sheet}: no samples yet; add one row per lane")
+    if study.found.unpaired:
+        names = ", ".join(path.name for path in study.found.unpaired)
+        typer.echo(
+            f"taken as single-end, since their samples have no second mates: {names}; if these are "
+            "missing, add them and run this again with --force"
+        )
     if study.found.passed_over:
         count = len(study.found.passed_over)
         typer.echo(f"passed over: {count} files of index or undetermined reads")
@@ -63,9 +70,12 @@ def init(
             f"the PATH: {steps}"
         )
     typer.echo("next:")
-    if not has_snakemake():
-        typer.echo("  pip install 'ngsgpu[workflow]'")
+    if wanted := packages_to_install(profile):
+        typer.echo(f"  pip install {shlex.join(wanted)}")
     typer.echo(f"  cd {shlex.quote(str(folder))}")
+    if profile != "local":
+        settings = f"workflow/profiles/{profile}/profile.yaml"
+        typer.echo(f"  # edit the marked section of {settings}: account and partitions")
     typer.echo(f"  {study.command}")
 
 

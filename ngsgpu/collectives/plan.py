@@ -12,6 +12,7 @@ from typing import Any, Final, Literal, get_args
 
 from ngsgpu.collectives.topology import Link, Topology
 from ngsgpu.errors import InputError
+from ngsgpu.io.output.manifest import parse_json
 
 Kind = Literal["all2all", "scatter", "gather"]
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
@@ -190,7 +191,7 @@ def read_plan(path: str | Path) -> Plan:
         InputError: it cannot be read, or is none.
     """
     try:
-        values = json.loads(Path(path).read_text())
+        values = parse_json(Path(path).read_text())
         return _of_gossip(values) if "num_gpus" in values else _of_ours(values)
     except OSError as error:
         raise InputError(path, f"cannot be read ({error.strerror})", _REMEDY) from error

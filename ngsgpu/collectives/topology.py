@@ -6,7 +6,6 @@ data. A link has a number of lanes in each direction; in a step of a plan each l
 
 from __future__ import annotations
 
-import json
 import re
 import subprocess
 from collections import deque
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ngsgpu.errors import InputError, UsageError
+from ngsgpu.io.output.manifest import parse_json
 
 Link = tuple[int, int]
 
@@ -137,7 +137,7 @@ def parse_topology(text: str, name: str) -> Topology:
         InputError: the text is none, or not all GPUs are connected.
     """
     try:
-        found = _from_json(json.loads(text), name) if text.lstrip()[:1] == "{" else None
+        found = _from_json(parse_json(text), name) if text.lstrip()[:1] == "{" else None
         found = found or _from_matrix(text, name)
     except (ValueError, KeyError, TypeError, IndexError) as error:
         raise InputError(name, "is no topology", _REMEDY) from error

@@ -7,6 +7,7 @@
 #include "ngsgpu/correct/rules/decide.cuh"
 #include "ngsgpu/correct/rules/votes.cuh"
 #include "ngsgpu/correct/workspace.cuh"
+#include "ngsgpu/device/cuda/reduce.cuh"
 #include "ngsgpu/readset/reads.cuh"
 
 constexpr int MIN_BLOCKS = 4;  // a multiprocessor; 5 leave too few registers, measured

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from typing import Final
 
 from ngsgpu.align.alignment import WEIGHT_BITS
 from ngsgpu.align.msa import MAX_AGREEING
 from ngsgpu.align.rules import SUPPORT_BITS, Rules
 from ngsgpu.correct.forests.forest import Forests, check_threshold, load_model, without_forests
-from ngsgpu.errors import UsageError
+from ngsgpu.errors import UsageError, check_choice, check_range
+from ngsgpu.io.text.batch import MAX_READ_LENGTH
 from ngsgpu.minhash import MinhashParameters
 
 TOLERANCE = 1e-5
@@ -62,6 +64,25 @@ def _explained(others: int) -> float:
         fewer = sum(mean**i / math.factorial(i) for i in range(others)) * math.exp(-mean)
         low, high = (mean, high) if 1 - fewer <= UNEXPLAINED else (low, mean)
     return low
+
+
+_RANGES: Final = {
+    "min_overlap": (1, MAX_READ_LENGTH),
+    "min_overlap_ratio": (0, 1),
+    "max_mismatch_ratio": (0, 1),
+    "pair_mismatch_ratio": (0, 1),
+    "error_rate": (0, 1 / 3),
+    "coverage_factor": (0, 10),
+    "refine_factor": (0, 10),
+    "refine_rounds": (0, 100),
+    "position_support": (0, 1),
+    "position_max_reads": (0, 1000),
+    "margin": (0, MAX_READ_LENGTH),
+    "compared_quality": (0, 93),
+    "evidence_reads": (0, 1000),
+    "evidence_ratio": (0, 1000),
+}
+"""Of the parameters that are for Python alone: what the kernels' integers hold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,8 +151,9 @@ class CorrectionParameters:
     def __post_init__(self) -> None:
         if self.coverage is not None and not 0 < self.coverage <= 1_000_000:
             raise UsageError(f"--coverage must be auto or above 0, not {self.coverage:g}")
-        if self.quality_bits not in (8, 2, 1, 0):
-            raise UsageError(f"--quality-bits must be 8, 2, 1 or 0, not {self.quality_bits}")
+        check_choice("--quality-bits", self.quality_bits, (8, 2, 1, 0))
+        for name, (low, high) in _RANGES.items():
+            check_range(name, getattr(self, name), low, high)
         thresholds = {
             "--anchor-threshold": self.anchor_threshold,
             "--candidate-threshold": self.candidate_threshold,

@@ -8,7 +8,7 @@ batch by batch, to be written with some bases replaced. So nothing but bases can
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
@@ -17,6 +17,7 @@ from ngsgpu.correct.cpu_run import CorrectionOnCpu, CorrectionPlan, Run, plan_co
 from ngsgpu.correct.params import USEFUL_COVERAGE, CorrectionParameters
 from ngsgpu.correct.stats import CorrectionStatistics
 from ngsgpu.io.inputs import plan_lanes
+from ngsgpu.io.paths import Paths, listed
 from ngsgpu.io.text.reader import PhredOffset
 from ngsgpu.readset import ReadSet
 from ngsgpu.readset.kmers import KmerSpectrum, estimate_coverage
@@ -30,10 +31,10 @@ T = TypeVar("T")
 
 
 def correct_files(
-    in1: Sequence[str | Path],
-    out1: Sequence[str | Path],
-    in2: Sequence[str | Path] = (),
-    out2: Sequence[str | Path] = (),
+    in1: Paths,
+    out1: Paths,
+    in2: Paths = (),
+    out2: Paths = (),
     *,
     interleaved: bool = False,
     parameters: CorrectionParameters | None = None,
@@ -62,6 +63,7 @@ def correct_files(
         HostMemoryError: the memory does not suffice.
         OutputError: an output cannot be written; none was.
     """
+    in1, out1, in2, out2 = listed(in1), listed(out1), listed(in2), listed(out2)
     parameters = parameters or CorrectionParameters()
     options = options or RunOptions()
     lanes, outputs = plan_lanes(in1, in2, out1, out2, interleaved=interleaved)
@@ -141,8 +143,8 @@ def correct_reads(
 
 
 def plan_files(
-    in1: Sequence[str | Path],
-    in2: Sequence[str | Path] = (),
+    in1: Paths,
+    in2: Paths = (),
     *,
     interleaved: bool = False,
     parameters: CorrectionParameters | None = None,
@@ -155,6 +157,7 @@ def plan_files(
         InputError: an input cannot be read.
         UsageError: the files are inconsistent.
     """
+    in1, in2 = listed(in1), listed(in2)
     options = options or RunOptions()
     lanes, _ = plan_lanes(in1, in2, in1[:1], in2[:1], interleaved=interleaved)
     budget, contents = measure(lanes, options, phred_offset)

@@ -17,6 +17,7 @@ from ngsgpu.deplete.params import IndexParameters
 from ngsgpu.device.memory import format_size
 from ngsgpu.errors import HostMemoryError, InputError, UsageError
 from ngsgpu.io.compress.source import unpacked_size
+from ngsgpu.io.paths import Paths, listed
 from ngsgpu.io.text.reader import read_batches
 from ngsgpu.pool import working
 from ngsgpu.run.options import INTERPRETER_BYTES, RunOptions
@@ -77,12 +78,13 @@ class _Found:
             yield own
 
 
-def plan_index(paths: Sequence[str | Path], parameters: IndexParameters) -> tuple[int, int]:
+def plan_index(paths: Paths, parameters: IndexParameters) -> tuple[int, int]:
     """Memory that building takes and size of the index, in bytes, estimated from file sizes.
 
     Raises:
         InputError: a file is missing.
     """
+    paths = listed(paths)
     for path in paths:
         if not Path(path).exists():
             raise InputError(path, "there is no such file", "check the path")
@@ -94,10 +96,10 @@ def plan_index(paths: Sequence[str | Path], parameters: IndexParameters) -> tupl
 
 
 def build_index(
-    paths: Sequence[str | Path],
+    paths: Paths,
     parameters: IndexParameters | None = None,
     *,
-    exclude: Sequence[str | Path] = (),
+    exclude: Paths = (),
     options: RunOptions | None = None,
 ) -> HostIndex:
     """Index the k-mers of a host.
@@ -114,6 +116,7 @@ def build_index(
         UsageError: there is no file.
         HostMemoryError: the memory does not suffice.
     """
+    paths, exclude = listed(paths), listed(exclude)
     parameters = parameters or IndexParameters()
     options = options or RunOptions()
     if not paths:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import asdict, dataclass
+from io import FileIO
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
@@ -18,15 +19,22 @@ from numpy.typing import NDArray
 from ngsgpu.deplete.kmers import GROUP
 from ngsgpu.deplete.params import IndexParameters
 from ngsgpu.errors import InputError, UsageError
+from ngsgpu.io.mapped import map_file, open_regular
 from ngsgpu.io.output.atomic import AtomicFile
-from ngsgpu.io.output.store import joined_checksum
-from ngsgpu.pool import map_all
+from ngsgpu.io.output.manifest import fields_of, has_shape, is_count, is_text, parse_json
+from ngsgpu.io.output.store import array_checksum
 
 FORMAT: Final = "ngsgpu host index"
 VERSION: Final = 1
 HEADER_BYTES: Final = 4096
 _NAMES_BYTES: Final = 2048
-_PIECE: Final = 1 << 24
+_PARAMETERS: Final = ("kmer", "one_in", "max_repeats")
+_SHAPE: Final = {
+    "format": str,
+    **dict.fromkeys(("version", *_PARAMETERS), is_count),
+    **dict.fromkeys(("kmers", "bytes", "sequences", "bases", "crc32", "header_crc32"), is_count),
+    "sources": [is_text],
+}
 _REMEDY: Final = "build it again with `ngsgpu deplete-index`, or copy it again"
 _NO_INDEX: Final = "give an index made by `ngsgpu deplete-index`"
 
@@ -77,7 +85,7 @@ class HostIndex:
         names = list(self.sources)
         while len(json.dumps(names)) > _NAMES_BYTES:
             names.pop()
-        header |= {"sources": names, "crc32": _checksum(self.table, threads)}
+        header |= {"sources": names, "crc32": array_checksum(self.table, threads)}
         with AtomicFile(path) as file:
             if not file.takes_offsets:
                 raise UsageError(f"{path}: an index is mapped into memory; give a regular file")
@@ -97,38 +105,46 @@ def open_index(path: str | Path, threads: int = 1) -> HostIndex:
         InputError: it is missing, damaged, or none.
     """
     try:
-        with Path(path).open("rb") as file:
-            text = file.read(HEADER_BYTES)
-        size = Path(path).stat().st_size
-    except OSError as error:
-        _refuse(path, f"cannot be read ({os.strerror(error.errno or 0)})", _NO_INDEX, error)
-    try:
-        header = json.loads(text)
-        if header["format"] != FORMAT:
-            raise ValueError
-        version = header["version"]
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        _refuse(path, "is not the index of a host", _NO_INDEX, error)
-    if version != VERSION:
-        _refuse(path, f"is of version {version} and this program reads {VERSION}", _REMEDY)
-    if text != _sealed(header):
-        _refuse(path, "the header has changed (CRC-32)", _REMEDY)
-    if size != HEADER_BYTES + header["bytes"]:
-        known = HEADER_BYTES + header["bytes"]
-        _refuse(path, f"has {size:,} bytes where the index had {known:,}", _REMEDY)
-    # "c": like arrays in memory to Numba, which else compiles the kernels once more.
-    table = np.asarray(np.memmap(path, dtype=np.uint32, mode="c", offset=HEADER_BYTES))
-    if _checksum(table, threads) != header["crc32"]:
+        with open_regular(path) as file:
+            header = _read_header(path, file)
+            size, known = os.fstat(file.fileno()).st_size, HEADER_BYTES + header["bytes"]
+            if size != known:
+                _refuse(path, f"has {size:,} bytes where the index had {known:,}", _REMEDY)
+            table = map_file(path, file, np.uint32, (header["bytes"] // 4,), HEADER_BYTES)
+    except (OSError, ValueError) as error:
+        reason = os.strerror(error.errno or 0) if isinstance(error, OSError) else error
+        _refuse(path, f"cannot be read ({reason})", _NO_INDEX, error)
+    if array_checksum(table, threads) != header["crc32"]:
         _refuse(path, "the content has changed (CRC-32)", _REMEDY)
-    names = ("kmer", "one_in", "max_repeats")
+    with fields_of(Path(path)):
+        parameters = IndexParameters(*(header[name] for name in _PARAMETERS))
     return HostIndex(
-        IndexParameters(**{name: header[name] for name in names}),
+        parameters,
         table,
         header["kmers"],
         header["sequences"],
         header["bases"],
         tuple(header["sources"]),
     )
+
+
+def _read_header(path: str | Path, file: FileIO) -> dict[str, Any]:
+    """The header of an index, checked but for what it says of the table."""
+    text = file.read(HEADER_BYTES)
+    try:
+        header = parse_json(text)
+    except ValueError as error:
+        _refuse(path, "is not the index of a host", _NO_INDEX, error)
+    if not isinstance(header, dict) or header.get("format") != FORMAT:
+        _refuse(path, "is not the index of a host", _NO_INDEX)
+    version = header.get("version")
+    if is_count(version) and version != VERSION:
+        _refuse(path, f"is of version {version} and this program reads {VERSION}", _REMEDY)
+    if not has_shape(header, _SHAPE) or text != _sealed(header):
+        _refuse(path, "the header has changed (CRC-32)", _REMEDY)
+    if header["bytes"] == 0 or header["bytes"] % (4 * GROUP):
+        _refuse(path, "the header is damaged: it has no whole groups", _REMEDY)
+    return header
 
 
 def _refuse(path: str | Path, cause: str, remedy: str, reason: Exception | None = None) -> NoReturn:
@@ -140,18 +156,6 @@ def _sealed(header: dict[str, Any]) -> bytes:
     own = {name: value for name, value in header.items() if name != "header_crc32"}
     own["header_crc32"] = isal_zlib.crc32(json.dumps(own).encode())
     return (json.dumps(own) + "\n").encode().ljust(HEADER_BYTES)
-
-
-def _checksum(table: NDArray[np.uint32], threads: int) -> int:
-    """CRC-32 of a table."""
-    flat = table.view(np.uint8)
-    pieces = [flat[at : at + _PIECE].data for at in range(0, len(flat), _PIECE)]
-    value = 0
-    for piece, own in zip(
-        pieces, map_all(threads, isal_zlib.crc32, pieces, name="check"), strict=True
-    ):
-        value = joined_checksum(value, own, len(piece))
-    return value
 
 
 def groups_for(kmers: int) -> int:

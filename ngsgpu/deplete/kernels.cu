@@ -3,6 +3,7 @@
 // find_kept decides and computes each unit's size in each output; write_kept writes them. A block
 // handles kTileUnits units (pairs, or reads without mate), a warp one at a time.
 #include "ngsgpu/deplete/gpu.structs"
+#include "ngsgpu/device/cuda/reduce.cuh"
 #include "ngsgpu/io/gpu/lines.cuh"
 #include "ngsgpu/sequence/hashing.cuh"
 
@@ -40,7 +41,7 @@ struct Mates {
 __device__ __forceinline__ bool contains(const uint4* table, u32 groups, u64 hashed) {
     u32 group = __umulhi(u32(hashed >> 32), groups);
     const u32 mark = max(u32(hashed), 1u);
-    while (true) {
+    for (u32 left = groups; left > 0; --left) {  // one that was changed may have no room
         const uint4 one = table[2 * u64(group)], two = table[2 * u64(group) + 1];
         if (one.x == mark || one.y == mark || one.z == mark || one.w == mark || two.x == mark ||
             two.y == mark || two.z == mark || two.w == mark)
@@ -48,6 +49,7 @@ __device__ __forceinline__ bool contains(const uint4* table, u32 groups, u64 has
         if (two.w == 0) return false;
         if (++group == groups) group = 0;
     }
+    return false;
 }
 
 __device__ __forceinline__ u32 centre(u32 low, u32 high, const Rules& rules) {

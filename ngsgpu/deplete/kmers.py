@@ -334,7 +334,7 @@ def contains(table: NDArray[np.uint32], hashed: np.uint64) -> bool:
     groups = np.uint64(len(table)) // _GROUP
     at = _home(hashed, groups)
     mark = np.uint32(_mark(hashed))
-    while True:
+    for _ in range(groups):  # a table has room; one that was changed may have none
         found = False
         for i in range(_GROUP):
             found |= table[at + i] == mark
@@ -344,3 +344,4 @@ def contains(table: NDArray[np.uint32], hashed: np.uint64) -> bool:
         at += _GROUP
         if at == np.uint64(len(table)):
             at = _ZERO
+    return False

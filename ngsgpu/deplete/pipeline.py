@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -19,7 +19,7 @@ from ngsgpu.deplete.stats import DepletionStatistics
 from ngsgpu.errors import InputError, UnsuitableError
 from ngsgpu.io.inputs import ReadFiles, plan_lanes, warn_of_mates
 from ngsgpu.io.output.writer import OutputSet
-from ngsgpu.io.paths import check_distinct, is_stream
+from ngsgpu.io.paths import Paths, check_distinct, is_stream, listed
 from ngsgpu.io.text.batch import RecordBatch
 from ngsgpu.run.options import RunOptions, on_backend
 from ngsgpu.run.progress import Progress, say_if_compiling
@@ -32,10 +32,10 @@ _GPU_CHUNK_BYTES = 16 << 20
 
 def deplete_files(
     index: str | Path,
-    in1: Sequence[str | Path],
-    out1: Sequence[str | Path],
-    in2: Sequence[str | Path] = (),
-    out2: Sequence[str | Path] = (),
+    in1: Paths,
+    out1: Paths,
+    in2: Paths = (),
+    out2: Paths = (),
     *,
     interleaved: bool = False,
     parameters: DepletionParameters | None = None,
@@ -62,6 +62,7 @@ def deplete_files(
         UsageError: the files are inconsistent.
         OutputError: an output cannot be written; none was.
     """
+    in1, out1, in2, out2 = listed(in1), listed(out1), listed(in2), listed(out2)
     lanes, outputs = plan_lanes(in1, in2, out1, out2, interleaved=interleaved)
     paths = outputs if stats is None else [*outputs, str(stats)]
     check_distinct([*in1, *in2], paths, also_read=[index])

@@ -123,6 +123,11 @@ def _suggestions(
     caches: list[Cache], tools: tuple[FoundTool, ...], gpus: tuple[Gpu, ...] | None
 ) -> list[str]:
     found = []
+    if problem := inventory.cache_problem():
+        found.append(
+            f"compiled kernels are not used, so they are compiled anew at every start: {problem}; "
+            "let nobody else write there (chmod go-w), or set NGSGPU_CACHE_DIR to a folder of yours"
+        )
     for cache in caches:
         if not cache.writable:
             found.append(

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
-from ngsgpu.compiled import cache_folder
+from ngsgpu.compiled import cache_folder, distrust
 from ngsgpu.pool import map_all
 
 PATIENCE_SECONDS = 10.0
@@ -211,6 +211,12 @@ def kernel_cache() -> Cache | None:
         return None
     where = "NGSGPU_CACHE_DIR" if os.environ.get("NGSGPU_CACHE_DIR") else "user cache"
     return _cache("ngsgpu", folder, where, "*ngsgpu.*")
+
+
+def cache_problem() -> str | None:
+    """Why kernels in the user's folder may be those of others; None if they are not."""
+    folder = cache_folder()
+    return None if folder is None else distrust(folder)
 
 
 def has_compiled() -> bool:

@@ -17,7 +17,7 @@ from concurrent.futures import Executor
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from ngsgpu.device.arena import array_at
 from ngsgpu.device.memory import format_size
@@ -247,9 +247,20 @@ def to_device(array: NDArray[Any]) -> Any:
 
 def to_host(array: Any) -> NDArray[Any]:
     """Copy an array from the device, through pinned memory."""
-    import cupyx
-
-    host: NDArray[Any] = cupyx.empty_pinned(array.shape, dtype=array.dtype)
+    host = empty_pinned(array.shape, array.dtype)
     if array.size > 0:
         array.get(out=host)
     return host
+
+
+def empty_pinned(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
+    """An array in CuPy's pool of pinned memory.
+
+    As that of ``cupyx``, which imports SciPy where it is installed, and with it half a second of
+    others.
+    """
+    import cupy
+
+    size = math.prod(shape) * np.dtype(dtype).itemsize
+    memory: Any = cupy.cuda.alloc_pinned_memory(max(1, size))
+    return np.ndarray(shape, dtype, buffer=memory)

@@ -22,6 +22,7 @@ import ctypes
 import importlib
 import logging
 import threading
+from collections.abc import Callable
 
 _LOG = logging.getLogger(__name__)
 _LIBRARY = "libcuda.so.1"
@@ -67,13 +68,29 @@ def _prepare(device: int, modules: tuple[str, ...]) -> None:
 
         with cuda.Device(device):
             cuda.runtime.free(0)
-            for name in modules:
-                if _stopped.is_set():
-                    return
-                module = importlib.import_module(name)
-                (getattr(module, "prepare", None) or module.KERNELS.load)()
+        for name in modules:
+            if _stopped.is_set():
+                return
+            # One after the other; what has to be compiled is compiled at the same time.
+            module = importlib.import_module(name)
+            load = getattr(module, "prepare", None) or module.KERNELS.load
+            threading.Thread(
+                target=_load, args=(device, load), name=f"ngsgpu-load-{name}", daemon=True
+            ).start()
     except Exception as error:
         _LOG.debug("could not initialise CUDA: %s", error)
+
+
+def _load(device: int, load: Callable[[], None]) -> None:
+    """Load the kernels of a module onto a GPU."""
+    try:
+        from cupy import cuda
+
+        if not _stopped.is_set():
+            with cuda.Device(device):
+                load()
+    except Exception as error:
+        _LOG.debug("could not load kernels ahead: %s", error)
 
 
 def _touched(device: int) -> bool:

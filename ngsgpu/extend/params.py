@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from ngsgpu.device.cuda.structs import Struct, fields_of
-from ngsgpu.errors import UsageError
+from ngsgpu.errors import UsageError, check_choice, check_range
 from ngsgpu.minhash.ends import EndParameters
 
 MAX_FRAGMENT = 20_000
@@ -103,18 +103,13 @@ class ExtensionParameters:
     mate_pairs: bool = False
 
     def __post_init__(self) -> None:
-        _within("--quality-bits", self.quality_bits in (8, 2, 1, 0), "8, 2, 1 or 0")
-        _within("--strict", self.strict in (0, 1, 2), "0, 1 or 2")
-        for option, value in (
-            ("--insert-size", self.insert_mean),
-            ("--min-length", self.min_length),
-            ("--max-length", self.max_length),
-        ):
-            _within(
-                option, value is None or 1 <= value <= MAX_FRAGMENT, f"from 1 to {MAX_FRAGMENT:,}"
-            )
+        check_choice("--quality-bits", self.quality_bits, (8, 2, 1, 0))
+        check_choice("--strict", self.strict, (0, 1, 2))
+        check_range("--insert-size", self.insert_mean, 1, MAX_FRAGMENT)
+        check_range("--min-length", self.min_length, 1, MAX_FRAGMENT)
+        check_range("--max-length", self.max_length, 1, MAX_FRAGMENT)
         sd = self.insert_sd
-        _within("--insert-sd", sd is None or 0 <= sd <= MAX_FRAGMENT, f"from 0 to {MAX_FRAGMENT:,}")
+        check_range("--insert-sd", sd, 0, MAX_FRAGMENT)
         if (self.insert_mean is None) != (sd is None):
             raise UsageError("give --insert-size and --insert-sd together or not at all")
         if (self.min_length or 0) > (self.max_length or MAX_FRAGMENT):
@@ -122,22 +117,15 @@ class ExtensionParameters:
                 f"--min-length ({self.min_length:,}) must not exceed --max-length "
                 f"({self.max_length:,})"
             )
-        _within("--step", 1 <= self.step <= 64, "from 1 to 64")
-        _within("--min-reads", 1 <= self.min_reads <= 255, "from 1 to 255")
-        _within(
-            "--min-overlap", self.min_overlap >= self.ends.window, f"at least {self.ends.window}"
-        )
-        for option, ratio in (
-            ("--min-overlap-ratio", self.min_overlap_ratio),
-            ("--confirm-ratio", self.confirm_ratio),
-            ("--confirm-matches", self.confirm_matches),
-        ):
-            _within(option, 0 <= ratio <= 1, "from 0 to 1")
-        _within(
-            "--max-mismatch-ratio", 0.001 <= self.max_mismatch_ratio <= 0.2, "from 0.001 to 0.2"
-        )
-        _within("--gap-mismatches", self.gap_mismatches >= 0, "0 or more")
-        _within("--merge-overlap", self.merge_overlap >= 1, "1 or more")
+        check_range("--step", self.step, 1, 64)
+        check_range("--min-reads", self.min_reads, 1, 255)
+        check_range("--min-overlap", self.min_overlap, self.ends.window)
+        check_range("--min-overlap-ratio", self.min_overlap_ratio, 0, 1)
+        check_range("--confirm-ratio", self.confirm_ratio, 0, 1)
+        check_range("--confirm-matches", self.confirm_matches, 0, 1)
+        check_range("--max-mismatch-ratio", self.max_mismatch_ratio, 0.001, 0.2)
+        check_range("--gap-mismatches", self.gap_mismatches, 0)
+        check_range("--merge-overlap", self.merge_overlap, 1)
 
     def lengths(self, mean: float, sd: float) -> tuple[int, int]:
         """Shortest and longest fragment that is connected.
@@ -218,8 +206,3 @@ class ExtensionParameters:
             outward=int(self.outward),
             reverse_complemented_input=int(self.mate_pairs),
         )
-
-
-def _within(option: str, holds: bool, range_in_words: str) -> None:
-    if not holds:
-        raise UsageError(f"{option} must be {range_in_words}")

@@ -22,6 +22,7 @@ from ngsgpu.extend.outputs import ExtensionOutputs, TextMaker
 from ngsgpu.extend.params import ExtensionParameters, Rules
 from ngsgpu.extend.stats import ExtensionStatistics
 from ngsgpu.io.inputs import ReadFiles, plan_lanes
+from ngsgpu.io.paths import Paths, listed
 from ngsgpu.io.text.reader import PhredOffset
 from ngsgpu.readset import ReadSet
 from ngsgpu.run.options import RunOptions, on_backend
@@ -32,8 +33,8 @@ T = TypeVar("T")
 
 
 def extend_files(
-    in1: Sequence[str | Path],
-    in2: Sequence[str | Path] = (),
+    in1: Paths,
+    in2: Paths = (),
     *,
     outputs: ExtensionOutputs,
     interleaved: bool = False,
@@ -59,6 +60,7 @@ def extend_files(
         OutputError: an output cannot be written; none was.
         DeviceError: the GPU's memory does not suffice, or CUDA fails.
     """
+    in1, in2 = listed(in1), listed(in2)
     parameters = parameters or ExtensionParameters()
     options = options or RunOptions()
     lanes = _paired_lanes(in1, in2, interleaved)
@@ -140,8 +142,8 @@ def extend_reads(
 
 
 def plan_files(
-    in1: Sequence[str | Path],
-    in2: Sequence[str | Path] = (),
+    in1: Paths,
+    in2: Paths = (),
     *,
     interleaved: bool = False,
     parameters: ExtensionParameters | None = None,
@@ -154,6 +156,7 @@ def plan_files(
         InputError: an input cannot be read.
         UsageError: the files are inconsistent.
     """
+    in1, in2 = listed(in1), listed(in2)
     options = options or RunOptions()
     budget, contents = measure(_paired_lanes(in1, in2, interleaved), options, phred_offset)
     return plan_extension(

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from ngsgpu.extend.cpu import Extensions
 from ngsgpu.io.inputs import ReadFiles
-from ngsgpu.io.reread import FileLayout, Fill, PieceReader, ReadFilesLayout, changed, open_again
+from ngsgpu.io.paths import changed
+from ngsgpu.io.reread import FileLayout, Fill, PieceReader, ReadFilesLayout, open_again
 from ngsgpu.io.text.batch import RecordBatch
 from ngsgpu.io.text.pairs import Mates
 from ngsgpu.jit import Integer, njit

@@ -7,6 +7,7 @@
 // eight lanes. No two runs insert the same key at a time, and slots are never freed. Therefore all
 // slots of a key but the last in probing order are full, and the values kept for a key do not
 // depend on other keys. Values beyond the limit of a key are dropped.
+#include "ngsgpu/device/cuda/reduce.cuh"
 #include "ngsgpu/hashtable/pairs.cuh"
 
 namespace {

@@ -9,10 +9,10 @@ import tempfile
 from collections.abc import Iterable, Sequence
 from io import FileIO
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Final
+from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple, TypeAlias
 
 from ngsgpu.ending import undisturbed
-from ngsgpu.errors import UsageError, output_error
+from ngsgpu.errors import InputError, UsageError, output_error
 
 if TYPE_CHECKING:
     # Commands check their files before they lease a GPU; NumPy is imported while CUDA starts.
@@ -22,6 +22,14 @@ if TYPE_CHECKING:
 _MAX_LINKS: Final = 40
 
 Identity = tuple[object, ...]
+
+Paths: TypeAlias = str | Path | Sequence[str | Path]
+"""One path, or several. A single one counts as a list of one, wherever a list is asked for."""
+
+
+def listed(paths: Paths) -> list[str | Path]:
+    """One path or several as a list."""
+    return [paths] if isinstance(paths, str | Path) else list(paths)
 
 
 def own_descriptor(path: str | Path, *, standard: int) -> int | None:
@@ -59,6 +67,74 @@ def read_at(file: FileIO, data: NDArray[np.uint8], offset: int) -> int:
     while done < len(view) and (count := os.preadv(file.fileno(), [view[done:]], offset + done)):
         done += count
     return done
+
+
+class FileIdentity(NamedTuple):
+    """What changes when a file is replaced or written to.
+
+    Attributes:
+        device: number of its file system.
+        inode: its number there.
+        size: bytes, as stored.
+        modified: when it was last written, ns.
+    """
+
+    device: int
+    inode: int
+    size: int
+    modified: int
+
+
+def identify(file: int | str) -> FileIdentity:
+    """The identity of a file, from its descriptor or path."""
+    info = os.stat(file)  # noqa: PTH116  # descriptors, too
+    return FileIdentity(info.st_dev, info.st_ino, info.st_size, info.st_mtime_ns)
+
+
+def changed(path: str) -> InputError:
+    """The error for a file that changed after it was first read."""
+    return InputError(
+        path,
+        "the file changed during the run",
+        "run again when no other program writes to it",
+    )
+
+
+class Watched:
+    """An opened input, which has to stay the same file with the same content while it is read.
+
+    Streams are not watched.
+
+    Args:
+        path: its name; ``-`` is standard input.
+        file: its descriptor, open as long as it is watched.
+
+    Attributes:
+        identity: of the file when it was opened; None: it is a stream.
+    """
+
+    def __init__(self, path: str, file: int) -> None:
+        self._path = path
+        self._file = file
+        is_regular = stat.S_ISREG(os.fstat(file).st_mode)
+        self.identity = identify(file) if is_regular else None
+
+    def check(self) -> None:
+        """Check that what has been read since it was opened is one version of the file.
+
+        Raises:
+            InputError: the file was written to, replaced or removed.
+        """
+        if self.identity is None:
+            return
+        try:
+            same = all(
+                identify(one) == self.identity for one in (self._file, self._path) if one != "-"
+            )
+        except OSError:
+            same = False
+        if not same:
+            raise changed(self._path)
 
 
 def is_stream(path: str | Path) -> bool:
@@ -165,7 +241,8 @@ def _with_contents(paths: Iterable[str | Path]) -> Iterable[str]:
     for path in paths:
         yield str(path)
         if Path(path).is_dir():
-            yield from (str(inside) for inside in Path(path).rglob("*"))
+            for folder, folders, files in os.walk(path):  # passes over what vanishes meanwhile
+                yield from (os.path.join(folder, name) for name in (*folders, *files))  # noqa: PTH118
 
 
 def _identity(path: str | Path, standard: int) -> Identity | None:

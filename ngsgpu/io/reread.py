@@ -14,36 +14,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.errors import InputError
 from ngsgpu.io.compress.source import Source
-from ngsgpu.io.paths import read_at
-
-
-class FileIdentity(NamedTuple):
-    """What changes when a file is replaced or written to.
-
-    Attributes:
-        device: number of its file system.
-        inode: its number there.
-        size: bytes, as stored.
-        modified: when it was last written, ns.
-    """
-
-    device: int
-    inode: int
-    size: int
-    modified: int
-
-
-def identify(file: int | str) -> FileIdentity:
-    """The identity of a file, from its descriptor or path."""
-    info = os.stat(file)  # noqa: PTH116  # descriptors, too
-    return FileIdentity(info.st_dev, info.st_ino, info.st_size, info.st_mtime_ns)
+from ngsgpu.io.paths import FileIdentity, changed, identify, read_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,15 +259,6 @@ def _joined(pieces: list[NDArray[np.uint8]]) -> Fill:
             np.concatenate(pieces, out=data)
 
     return fill
-
-
-def changed(path: str) -> InputError:
-    """The error for a file that changed after it was first read."""
-    return InputError(
-        path,
-        "the file changed during the run",
-        "run again when no other program writes to it",
-    )
 
 
 def _unreadable(file: FileLayout, error: OSError) -> InputError:

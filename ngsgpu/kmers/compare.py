@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from enum import Enum
 from itertools import pairwise
 from pathlib import Path
@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.errors import UsageError
+from ngsgpu.io.paths import Paths, listed
 from ngsgpu.jit import Integer, njit
 from ngsgpu.kmers.cpu import is_less
 from ngsgpu.kmers.database import (
@@ -42,7 +43,7 @@ class Kept(Enum):
 
 def combine(
     first: str | Path,
-    others: Sequence[str | Path],
+    others: Paths,
     out: str | Path,
     kept: Kept,
     threads: int = 1,
@@ -64,6 +65,7 @@ def combine(
         OutputError: the new one cannot be written.
         UsageError: the new one is to replace one of them.
     """
+    others = listed(others)
     if Path(out).resolve() in [Path(path).resolve() for path in (first, *others)]:
         raise UsageError(f"{out}: is named as input and output; choose another name")
     databases = [open_database(path, threads) for path in (first, *others)]

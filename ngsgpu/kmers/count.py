@@ -7,7 +7,6 @@ counts (a run) go to files beside the output; in the end, those of all runs are 
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -17,12 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.device.memory import format_size
-from ngsgpu.ending import undisturbed
 from ngsgpu.errors import HostMemoryError, UsageError, output_error
 from ngsgpu.io.compress.source import unpacked_size
 from ngsgpu.io.output.atomic import AtomicFile
 from ngsgpu.io.output.temporary import temporary_folder
-from ngsgpu.io.paths import is_stream
+from ngsgpu.io.paths import Paths, is_stream, listed
 from ngsgpu.io.text.diagnose import PhredOffset
 from ngsgpu.io.text.reader import read_batches
 from ngsgpu.io.text.sample import ReadSample
@@ -68,7 +66,7 @@ class Task(NamedTuple):
 
 
 def count_files(
-    paths: Sequence[str | Path],
+    paths: Paths,
     out: str | Path,
     parameters: CountParameters | None = None,
     *,
@@ -102,15 +100,13 @@ def count_files(
         DeviceError: the GPU failed, and the CPU may not take over.
         UsageError: there is no file.
     """
+    paths = listed(paths)
     parameters, options = parameters or CountParameters(), options or RunOptions()
-    with contextlib.ExitStack() as together:
-        with new_database(out) as folder:
-            source = _count_to(folder, paths, parameters, phred_offset, options, least, sample)
-            if also is not None:
-                file = also(open_database(folder, check=False))
-                together.enter_context(undisturbed())
+    together: list[AtomicFile] = []
+    with new_database(out, together) as folder:
+        source = _count_to(folder, paths, parameters, phred_offset, options, least, sample)
         if also is not None:
-            file.commit()
+            together.append(also(open_database(folder, check=False)))
     return source
 
 
@@ -141,7 +137,7 @@ def _count_to(
 
 
 def histogram_of_files(
-    paths: Sequence[str | Path],
+    paths: Paths,
     parameters: CountParameters | None = None,
     *,
     beside: str | Path,
@@ -163,6 +159,7 @@ def histogram_of_files(
         OutputError: the temporary folder cannot be written.
         InputError: see ``count_files``, and likewise other errors.
     """
+    paths = listed(paths)
     try:
         with temporary_folder(Path(beside)) as folder:
             tally, source = _count_into(

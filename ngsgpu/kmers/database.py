@@ -16,15 +16,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.errors import InputError
-from ngsgpu.io.output.folder import MANIFEST, FolderKind, new_folder
-from ngsgpu.io.output.store import (
-    ArrayFile,
-    check_content,
-    check_sizes,
-    open_array,
-    read_json,
-    write_json,
+from ngsgpu.io.output.atomic import AtomicFile
+from ngsgpu.io.output.folder import FolderKind, new_folder
+from ngsgpu.io.output.manifest import (
+    FILES,
+    MANIFEST,
+    REMEDY,
+    fields_of,
+    is_count,
+    is_text,
+    opened_whole,
+    read_manifest,
+    save_manifest,
 )
+from ngsgpu.io.output.store import ArrayFile, check_content, check_sizes, open_array
 from ngsgpu.jit import njit
 from ngsgpu.kmers.params import MAX_COUNT, CountParameters, words_of
 from ngsgpu.pool import map_all
@@ -32,6 +37,12 @@ from ngsgpu.pool import map_all
 FORMAT: Final = "ngsgpu k-mer database"
 VERSION: Final = 1
 KIND: Final = FolderKind("a k-mer database", FORMAT, frozenset(("kmers.npy", "counts.npy")))
+_SHAPE: Final = {
+    "parameters": {"kmer": is_count, "min_quality": is_count, "min_count": is_count},
+    "source": {"sequences": is_count, "bases": is_count, "kmers": is_count, "files": [is_text]},
+    "distinct": is_count,
+    "files": FILES,
+}
 _PART: Final = 1 << 24
 
 
@@ -126,19 +137,28 @@ def open_database(path: str | Path, threads: int = 1, *, check: bool = True) -> 
     Raises:
         InputError: it is missing, damaged, or none.
     """
-    folder = Path(path)
-    values = read_json(folder / MANIFEST, FORMAT, VERSION, command="ngsgpu kmers count")
-    parameters = CountParameters(**values["parameters"])
-    check_sizes(folder, values["files"])
+    return opened_whole([path], lambda: _open(Path(path), threads, check=check))
+
+
+def _open(folder: Path, threads: int, *, check: bool) -> KmerDatabase:
+    values = read_manifest(folder / MANIFEST, FORMAT, VERSION, _SHAPE, "ngsgpu kmers count")
+    files = values["files"]
+    with fields_of(folder / MANIFEST):
+        parameters = CountParameters(**values["parameters"])
+        if files.keys() != KIND.files:
+            raise ValueError("its files are others")
+    check_sizes(folder, files)
     arrays = {
         "kmers": open_array(folder, "kmers", np.uint64, words_of(parameters.kmer)),
         "counts": open_array(folder, "counts", np.uint16),
     }
+    if not len(arrays["kmers"]) == len(arrays["counts"]) == values["distinct"]:
+        raise InputError(folder, "is damaged: its parts do not fit", REMEDY)
     if check:
-        check_content(folder, values["files"], arrays, threads)
+        check_content(folder, files, arrays, threads)
     source = values["source"]
-    files = tuple(source.pop("files"))
-    return KmerDatabase(parameters, Source(**source, files=files), **arrays)
+    names = tuple(source.pop("files"))
+    return KmerDatabase(parameters, Source(**source, files=names), **arrays)
 
 
 class DatabaseWriter:
@@ -203,12 +223,12 @@ class DatabaseWriter:
             "distinct": self.size,
             "files": {"kmers.npy": self._kmers.close(), "counts.npy": self._counts.close()},
         }
-        write_json(self._folder / MANIFEST, manifest)
+        save_manifest(self._folder / MANIFEST, manifest)
 
 
-def new_database(path: str | Path) -> AbstractContextManager[Path]:
-    """A folder that becomes a database; see ``new_folder``."""
-    return new_folder(path, KIND)
+def new_database(path: str | Path, also: Sequence[AtomicFile] = ()) -> AbstractContextManager[Path]:
+    """A folder that becomes a database, and files committed with it; see ``new_folder``."""
+    return new_folder(path, KIND, also)
 
 
 def check_same(databases: Sequence[tuple[str, KmerDatabase]]) -> None:

@@ -2,6 +2,7 @@
 //
 // find_overlaps decides and computes each pair's size in each output; write_records writes them. A
 // block handles kTilePairs pairs, a warp one at a time.
+#include "ngsgpu/device/cuda/reduce.cuh"
 #include "ngsgpu/merge/likelihood.cuh"
 #include "ngsgpu/merge/records.cuh"
 

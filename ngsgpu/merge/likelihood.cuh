@@ -3,6 +3,7 @@
 // A lane per placement counts mismatches; what is similar enough is then scored by the whole warp,
 // one placement after the other.
 #pragma once
+#include "ngsgpu/device/cuda/reduce.cuh"
 #include "ngsgpu/merge/overlap.cuh"
 
 namespace {

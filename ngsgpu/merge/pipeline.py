@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
 from contextlib import closing
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Literal
 
 from ngsgpu.errors import InputError, UnsuitableError, UsageError
 from ngsgpu.io.inputs import ReadFiles, pair_inputs, warn_of_mates
 from ngsgpu.io.output.writer import OutputSet
-from ngsgpu.io.paths import check_distinct, is_stream
+from ngsgpu.io.paths import Paths, check_distinct, is_stream, listed
 from ngsgpu.io.text.pairs import Mates
 from ngsgpu.io.text.reader import PhredOffset
 from ngsgpu.merge import cpu
@@ -38,8 +37,8 @@ _GPU_CHUNK_BYTES = 16 << 20
 
 
 def merge_files(
-    in1: Sequence[str | Path],
-    in2: Sequence[str | Path] = (),
+    in1: Paths,
+    in2: Paths = (),
     outputs: MergeOutputs | None = None,
     *,
     interleaved: bool = False,
@@ -64,6 +63,7 @@ def merge_files(
         UsageError: files or parameters are inconsistent.
         OutputError: an output cannot be written; none was.
     """
+    in1, in2 = listed(in1), listed(in2)
     lanes = pair_inputs(in1, in2, interleaved=interleaved, option="--interleaved-in")
     if not lanes[0].paired:
         raise UsageError(

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.errors import UsageError
+from ngsgpu.errors import UsageError, check_range
 from ngsgpu.jit import Integer, njit
 from ngsgpu.readset.cpu import ReadArrays, read_length
 from ngsgpu.readset.kmers import canonical_kmers
@@ -48,6 +48,8 @@ class MinhashParameters:
             raise UsageError(f"--kmer must be from 8 to 32, not {self.kmer}")
         if not 1 <= self.hashes <= 255:
             raise UsageError(f"--hashes must be from 1 to 255, not {self.hashes}")
+        check_range("crowd_factor", self.crowd_factor, 0, 1000)
+        check_range("crowd_minimum", self.crowd_minimum, 1, MAX_ENTRIES)
         if not 0 <= self.seed < 1 << 32:
             raise UsageError(f"--seed must be from 0 to {(1 << 32) - 1}, not {self.seed}")
 

@@ -24,7 +24,11 @@ class ReadKernels:
         self._equal = KernelModule(package, "equal_reads.cu")
 
     def load(self) -> None:
-        """Load those that most runs need onto the current GPU; see ``KernelModule.load``."""
+        """Load those that most runs need onto the current GPU; see ``KernelModule.load``.
+
+        The others are compiled beside them, where that has not been done.
+        """
+        self._any.compile_aside()
         self._equal.load()
 
     def of(self, reads: DeviceReadSet | ReadMemory) -> KernelModule:

@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.errors import InputError
+from ngsgpu.errors import InputError, UsageError
 from ngsgpu.io.text.batch import MAX_READ_LENGTH, RecordBatch
 from ngsgpu.pool import working
 from ngsgpu.readset import cpu
@@ -90,7 +90,11 @@ class ReadSet:
 
         Raises:
             InputError: a quality string is not as long as its sequence, or a read is too long.
+            UsageError: a string is given for a list of strings.
         """
+        for given in (sequences, qualities):
+            if isinstance(given, str | bytes):
+                raise UsageError("one string was given for a list of sequences; put it in a list")
         letters = [item.encode() if isinstance(item, str) else item for item in sequences]
         scores = [item.encode() if isinstance(item, str) else item for item in (qualities or [])]
         if qualities is not None and [len(s) for s in letters] != [len(q) for q in scores]:

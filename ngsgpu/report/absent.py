@@ -1,9 +1,9 @@
 """Missing results: never made or, in a workflow that continues without them, failed.
 
-A job of the workflow that fails permanently leaves its results empty and writes a note beside each,
-``NAME.failed``: the job's log, and the log's last error. ``NAME.skipped`` is the same where there
-was nothing to make a result from. Dependent jobs pass the note on, so every result that depends on
-it has the same note.
+A job of the workflow that fails permanently leaves its results empty and writes a note beside
+each, ``NAME.failed``: the job's log, and the log's last error. ``NAME.skipped`` is the same where
+there was nothing to make a result from. Dependent jobs pass the note on, so every result that
+depends on it has the same note.
 """
 
 from __future__ import annotations

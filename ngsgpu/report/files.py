@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.errors import InputError, unreadable
+from ngsgpu.io.output.manifest import parse_json
 from ngsgpu.io.paths import own_descriptor
 from ngsgpu.report import words
 from ngsgpu.report.absent import is_present
@@ -55,14 +56,12 @@ def load_json(path: Path, remedy: str) -> Any:
     """
     text = _read_text(path, remedy)
     try:
-        document = json.loads(text)
+        document = parse_json(text)
     except json.JSONDecodeError as error:
         cause = f"it is not valid JSON ({error.msg})"
         raise InputError(path, cause, remedy, line=error.lineno) from error
-    except RecursionError as error:
-        raise InputError(path, _TOO_DEEP, remedy) from error
     except ValueError as error:
-        raise InputError(path, "a number in it has too many digits", remedy) from error
+        raise InputError(path, f"it is not valid JSON ({error})", remedy) from error
     if cause := _unfit(document):
         raise InputError(path, cause, remedy)
     return _without_bytes(document) if "\\udc" in text.lower() else document

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Sequence
@@ -10,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ngsgpu.errors import InputError
+from ngsgpu.io.output.manifest import parse_json
 from ngsgpu.report import words
 from ngsgpu.report.files import numbered_lines
 from ngsgpu.report.page import Table
@@ -111,7 +111,7 @@ def read_curves(path: Path) -> dict[str, dict[str, Curve]]:
     curves: dict[str, dict[str, Curve]] = {}
     for found in _CURVES.finditer(text):
         try:
-            document = json.loads(found["json"])
+            document = parse_json(found["json"])
             columns = (document[key] for key in ("filenames", "coord_x", "coord_y"))
             curves[found["kind"]] = {
                 str(name): ([float(value) for value in x], [float(value) for value in y])

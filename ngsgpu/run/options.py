@@ -24,7 +24,7 @@ from typing import Any, ClassVar, Final, Literal, TypeVar
 from ngsgpu.device.leases import keep_gpus
 from ngsgpu.device.memory import available_memory, format_size
 from ngsgpu.device.team import Team, free_unused
-from ngsgpu.errors import DeviceError, HostMemoryError
+from ngsgpu.errors import DeviceError, HostMemoryError, check_choice, check_range
 from ngsgpu.io.text.reader import CHUNK_BYTES
 from ngsgpu.sequence.codec import words_for
 
@@ -61,6 +61,15 @@ class RunOptions:
     gpus: int = 1
     backend_note: str = ""
     command: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        check_range("--threads", self.threads, 1)
+        check_range("--memory", self.memory, 1)
+        check_range("units_per_task", self.units_per_task, 1)
+        check_range("chunk_bytes", self.chunk_bytes, 1)
+        check_choice("--backend", self.backend, ("cpu", "cuda"))
+        check_range("--gpu-memory", self.gpu_memory, 1)
+        check_range("--gpus", self.gpus, 1)
 
     @property
     def budget(self) -> int:

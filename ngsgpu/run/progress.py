@@ -25,6 +25,7 @@ from contextlib import contextmanager
 from typing import Any, Protocol, Self
 
 from ngsgpu.device.inventory import has_compiled
+from ngsgpu.io.mapped import check_reads
 
 logger = logging.getLogger("ngsgpu")
 
@@ -55,7 +56,12 @@ class Stage:
         self._lock = threading.Lock()
 
     def advance(self, units: int = 1) -> None:
-        """Count ``units`` as done."""
+        """Count ``units`` as done.
+
+        Raises:
+            InputError: a part of a mapped file was gone when it was read.
+        """
+        check_reads()
         with self._lock:
             self.count += units
             self._view.update(self)

@@ -27,8 +27,8 @@ from ngsgpu.errors import InputError
 from ngsgpu.io.compress.source import unpacked_size
 from ngsgpu.io.inputs import ReadFiles, keep_streams, warn_of_mates
 from ngsgpu.io.output.writer import OutputSet
-from ngsgpu.io.paths import check_distinct
-from ngsgpu.io.reread import changed, unchanged
+from ngsgpu.io.paths import changed, check_distinct
+from ngsgpu.io.reread import unchanged
 from ngsgpu.io.text.batch import RecordBatch
 from ngsgpu.io.text.reader import PhredOffset
 from ngsgpu.io.text.sample import ReadSample

@@ -6,11 +6,12 @@ also their qualities).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
 from ngsgpu.io.inputs import plan_lanes
+from ngsgpu.io.paths import Paths, listed
 from ngsgpu.io.text.reader import PhredOffset
 from ngsgpu.readset import ReadSet
 from ngsgpu.run.options import RunOptions, on_backend
@@ -31,10 +32,10 @@ T = TypeVar("T")
 
 
 def correct_files(
-    in1: Sequence[str | Path],
-    out1: Sequence[str | Path],
-    in2: Sequence[str | Path] = (),
-    out2: Sequence[str | Path] = (),
+    in1: Paths,
+    out1: Paths,
+    in2: Paths = (),
+    out2: Paths = (),
     *,
     interleaved: bool = False,
     parameters: SpectrumParameters | None = None,
@@ -69,6 +70,7 @@ def correct_files(
         DeviceError: the GPU failed, and the CPU may not take over.
         OutputError: an output cannot be written; none was.
     """
+    in1, out1, in2, out2 = listed(in1), listed(out1), listed(in2), listed(out2)
     parameters = parameters or SpectrumParameters()
     options = options or RunOptions()
     lanes, outputs = plan_lanes(in1, in2, out1, out2, interleaved=interleaved)
@@ -132,8 +134,8 @@ def correct_reads(
 
 
 def plan_files(
-    in1: Sequence[str | Path],
-    in2: Sequence[str | Path] = (),
+    in1: Paths,
+    in2: Paths = (),
     *,
     interleaved: bool = False,
     parameters: SpectrumParameters | None = None,
@@ -146,6 +148,7 @@ def plan_files(
         InputError: an input cannot be read.
         UsageError: the files are inconsistent.
     """
+    in1, in2 = listed(in1), listed(in2)
     options = options or RunOptions()
     lanes, _ = plan_lanes(in1, in2, in1[:1], in2[:1], interleaved=interleaved)
     budget, contents = measure(lanes, options, phred_offset)

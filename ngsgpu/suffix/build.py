@@ -136,17 +136,20 @@ def _indexed(
 
 
 def _build_bwa(path: str | Path, prefix: str | Path, options: RunOptions) -> Reference:
-    outputs = [f"{prefix}{ending}" for ending in bwa.ENDINGS]
+    outputs = [f"{prefix}{ending}" for ending in (*bwa.ENDINGS, bwa.SUMS)]
     check_distinct([path], outputs)
 
     def build(reference: Reference) -> None:
-        holes, annotations, transform, packed, sample = files
+        *parts, sums = files
+        summed = {end: bwa.SummedFile(file) for end, file in zip(bwa.ENDINGS, parts, strict=True)}
+        holes, annotations, transform, packed, sample = summed.values()
         holes.write(bwa.hole_text(reference))
         annotations.write(bwa.annotation_text(reference))
         packed.write(bwa.packed_bases(reference.codes, options.threads).data)
         index = _index_of(reference, options)
         bwa.write_transform(index, transform.write)
         bwa.write_sample(index, sample.write)
+        sums.write(bwa.sums_text(summed))
 
     with contextlib.ExitStack() as opened:
         files = [opened.enter_context(AtomicFile(output)) for output in outputs]

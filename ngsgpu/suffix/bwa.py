@@ -2,29 +2,44 @@
 
 ``.ann`` has the names and places of the sequences, ``.amb`` the holes, ``.pac`` the forward strand,
 four bases in a byte; ``.bwt`` and ``.sa`` the FM index of both strands (``ngsgpu.suffix.fm``).
+
+Beside them lies ``.sums``, a manifest with their sizes and checksums, of which BWA knows nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+from isal import isal_zlib
 from numpy.typing import NDArray
 
 from ngsgpu.errors import InputError
+from ngsgpu.io.mapped import map_file, open_regular
+from ngsgpu.io.output.atomic import AtomicFile
+from ngsgpu.io.output.manifest import is_count, opened_whole, read_manifest, sealed
+from ngsgpu.io.output.store import array_checksum
 from ngsgpu.jit import njit
 from ngsgpu.pool import map_all
-from ngsgpu.suffix.fm import SAMPLED, FmIndex, word_count
+from ngsgpu.suffix.check import has_right_counts
+from ngsgpu.suffix.fm import REBUILD, SAMPLED, FmIndex
 from ngsgpu.suffix.places import SequencePlaces
 from ngsgpu.suffix.reference import SEED, Reference
 
 ENDINGS: Final = (".amb", ".ann", ".bwt", ".pac", ".sa")
+SUMS: Final = ".sums"
+SUMS_FORMAT: Final = "ngsgpu checksums of a BWA index"
 
 _CHUNK: Final = 1 << 26
 _NO_COMMENT: Final = b"(null)"
-_REMEDY: Final = "make the index again (ngsgpu index build, or bwa index)"
+_HEAD_BYTES: Final = 40
+_CHANGED: Final = "is not the file that the checksums beside it (.sums) are of"
+_CHANGED_REMEDY: Final = (
+    "make the index again; if bwa index made it anew, remove the .sums of the old one"
+)
 
 
 def annotation_text(reference: Reference) -> bytes:
@@ -101,46 +116,103 @@ def _write(write: Callable[[memoryview], None], values: NDArray[Any]) -> None:
         write(flat[at : at + _CHUNK].data)
 
 
-def read_index(prefix: str | Path) -> FmIndex:
-    """Map ``.bwt`` and ``.sa`` into memory.
+class SummedFile:
+    """A file whose size and CRC-32 are counted as it is written.
+
+    Args:
+        file: the file.
+    """
+
+    def __init__(self, file: AtomicFile) -> None:
+        self._file = file
+        self._bytes = self._crc32 = 0
+
+    def write(self, data: bytes | memoryview) -> None:
+        """Write all of ``data``; raises OutputError."""
+        self._file.write(data)
+        self._bytes += memoryview(data).nbytes
+        self._crc32 = isal_zlib.crc32(data, self._crc32)
+
+    def sums(self) -> dict[str, int]:
+        """Size and CRC-32, for the manifest."""
+        return {"bytes": self._bytes, "crc32": self._crc32}
+
+
+def sums_text(files: Mapping[str, SummedFile]) -> bytes:
+    """The content of ``.sums``, of files by their endings."""
+    sums = {ending: file.sums() for ending, file in files.items()}
+    return sealed({"format": SUMS_FORMAT, "version": 1, "files": sums}).encode()
+
+
+def read_bwa(prefix: str | Path, threads: int = 1) -> tuple[FmIndex, SequencePlaces]:
+    """Map ``.bwt`` and ``.sa`` into memory, and read ``.ann``.
+
+    They are compared with the checksums of ``.sums``. Without it, as ``bwa index`` leaves them,
+    their sizes and sums have to agree.
+
+    Args:
+        prefix: of the files.
+        threads: that check them.
 
     Raises:
         InputError: a file is missing or damaged, or they do not belong together.
     """
+    paths = [f"{prefix}{ending}" for ending in (*ENDINGS, SUMS)]
+    return opened_whole(paths, lambda: _read(prefix, threads))
+
+
+def _read(prefix: str | Path, threads: int) -> tuple[FmIndex, SequencePlaces]:
+    sums = _read_sums(prefix)
+    index = _read_transform(prefix, sums, threads)
+    places = _read_places(prefix, sums)
+    if not places.fit(len(index)):
+        raise InputError(f"{prefix}.ann", "does not belong to the .bwt beside it", REBUILD)
+    return index, places
+
+
+def _read_sums(prefix: str | Path) -> dict[str, dict[str, int]] | None:
+    """Sizes and checksums by ending; None if there are none."""
+    path = Path(f"{prefix}{SUMS}")
+    if not os.path.lexists(path):
+        return None
+    shape = {"files": {ending: {"bytes": is_count, "crc32": is_count} for ending in ENDINGS}}
+    files: dict[str, dict[str, int]] = read_manifest(
+        path, SUMS_FORMAT, 1, shape, "ngsgpu index build"
+    )["files"]
+    return files
+
+
+def _read_transform(
+    prefix: str | Path, sums: dict[str, dict[str, int]] | None, threads: int
+) -> FmIndex:
     path = Path(f"{prefix}.bwt")
-    data = _mapped(path)
-    if len(data) < 40 or len(data) % 4:
-        raise InputError(path, "is no .bwt of BWA, or was cut off", _REMEDY)
-    head = data[:40].view(np.int64)
-    primary, totals = int(head[0]), np.concatenate(([0], head[1:]))
-    words = data[40:].view(np.uint32)
-    size = int(totals[4])
-    rising = bool((np.diff(totals) >= 0).all()) and 0 < primary <= size
-    if not rising or len(words) != word_count(size):
-        raise InputError(path, "is no .bwt of BWA, or was cut off", _REMEDY)
-    if not np.array_equal(np.diff(totals), words[-8:].view(np.int64)):
-        raise InputError(path, "is damaged: its counts do not add up", _REMEDY)
+    data = _mapped(path, sums, threads)
+    if len(data) < _HEAD_BYTES or len(data) % 4:
+        raise InputError(path, "is no .bwt of BWA, or was cut off", REBUILD)
+    # A copy: what is read here decides, even if the file is changed later.
+    head = data[:_HEAD_BYTES].view(np.int64).copy()
+    totals = np.concatenate(([0], head[1:]))
+    words = data[_HEAD_BYTES:].view(np.uint32)
     path = Path(f"{prefix}.sa")
-    data = _mapped(path)
-    rows = size // SAMPLED
-    if len(data) != 56 + 8 * rows or not np.array_equal(data[:40].view(np.int64), head):
-        raise InputError(path, "does not belong to the .bwt beside it, or was cut off", _REMEDY)
-    if data[40:56].view(np.int64).tolist() != [SAMPLED, size]:
-        raise InputError(path, f"does not have every {SAMPLED}th place", _REMEDY)
-    sample = np.concatenate(([-1], data[56:].view(np.int64)))
-    if rows and not (int(sample[1:].min()) >= 0 and int(sample.max()) < size):
-        raise InputError(path, "is damaged: a place is outside of the text", _REMEDY)
-    return FmIndex(primary, totals, words, sample)
+    data = _mapped(path, sums, threads)
+    places = len(data) - _HEAD_BYTES - 16
+    if places < 0 or places % 8 or not np.array_equal(data[:_HEAD_BYTES].view(np.int64), head):
+        raise InputError(path, "does not belong to the .bwt beside it, or was cut off", REBUILD)
+    sampled, size = data[_HEAD_BYTES : _HEAD_BYTES + 16].view(np.int64).tolist()
+    if (sampled, size) != (SAMPLED, int(totals[4])):
+        raise InputError(path, f"does not have every {SAMPLED}th place", REBUILD)
+    sample = np.concatenate(([-1], data[_HEAD_BYTES + 16 :].view(np.int64)))
+    index = FmIndex(int(head[0]), totals, words, sample, str(prefix))
+    if not index.is_consistent():
+        raise InputError(prefix, "its .bwt and .sa are damaged, or were cut off", REBUILD)
+    if sums is None and not has_right_counts(index, threads):
+        raise InputError(f"{prefix}.bwt", "is damaged: its counts do not add up", REBUILD)
+    return index
 
 
-def read_places(prefix: str | Path) -> SequencePlaces:
-    """Read ``.ann``.
-
-    Raises:
-        InputError: it is missing or damaged.
-    """
+def _read_places(prefix: str | Path, sums: dict[str, dict[str, int]] | None) -> SequencePlaces:
     path = Path(f"{prefix}.ann")
-    lines = _mapped(path).tobytes().split(b"\n")
+    lines = _mapped(path, sums).tobytes().split(b"\n")
     try:
         size, count, _ = map(int, lines[0].split())
         names = [line.split(b" ", 2)[1] for line in lines[1 : 2 * count + 1 : 2]]
@@ -148,17 +220,28 @@ def read_places(prefix: str | Path) -> SequencePlaces:
         starts = np.array([place[0] for place in places] + [size], dtype=np.int64)
         whole = len(names) == count > 0 and lines[2 * count + 1 :] == [b""]
         whole = whole and bool((np.diff(starts) == [place[1] for place in places]).all())
-    except (ValueError, IndexError):
+    except (ValueError, IndexError, OverflowError):
         whole = False
     if not whole:
-        raise InputError(path, "is no .ann of BWA, or was cut off", _REMEDY)
+        raise InputError(path, "is no .ann of BWA, or was cut off", REBUILD)
     return SequencePlaces(names, starts)
 
 
-def _mapped(path: Path) -> NDArray[np.uint8]:
+def _mapped(
+    path: Path, sums: dict[str, dict[str, int]] | None, threads: int = 1
+) -> NDArray[np.uint8]:
+    """A file, with the content that its checksum is of, if there is one."""
     try:
-        if path.stat().st_size == 0:
-            raise InputError(path, "is empty", _REMEDY)
-        return np.asarray(np.memmap(path, dtype=np.uint8, mode="c"))
-    except OSError as error:
-        raise InputError(path, f"cannot be read ({error.strerror})", _REMEDY) from error
+        with open_regular(path) as file:
+            size = os.fstat(file.fileno()).st_size
+            if size == 0:
+                raise InputError(path, "is empty", REBUILD)
+            data = map_file(path, file, np.uint8, (size,))
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise InputError(path, f"cannot be read ({reason})", REBUILD) from error
+    if sums is not None:
+        known = sums[path.suffix]
+        if size != known["bytes"] or array_checksum(data, threads) != known["crc32"]:
+            raise InputError(path, _CHANGED, _CHANGED_REMEDY)
+    return data

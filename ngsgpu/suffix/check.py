@@ -8,11 +8,23 @@ other. The way is walked in pieces, each from a sampled row to the next, whose p
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.jit import njit
-from ngsgpu.suffix.fm import BLOCK, SAMPLED, FmIndex, base_of, count_before, word_count
+from ngsgpu.pool import map_all
+from ngsgpu.suffix.fm import (
+    BLOCK,
+    SAMPLED,
+    FmIndex,
+    base_of,
+    count_in_block,
+    row_before,
+)
+
+_PART_BLOCKS: Final = 1 << 16
 
 
 def is_index(index: FmIndex, text: NDArray[np.uint8]) -> bool:
@@ -25,36 +37,50 @@ def is_index(index: FmIndex, text: NDArray[np.uint8]) -> bool:
     if not has_right_sizes(index, len(text)):
         return False
     return bool(
-        _has_right_counts(index.words, index.totals)
+        has_right_counts(index)
         and _spells(index.words, index.primary, index.totals, index.sample, text)
     )
 
 
 def has_right_sizes(index: FmIndex, size: int) -> bool:
     """Whether the parts of an index have the sizes that they have for so many bases."""
-    before = index.words[len(index.words) - 8 :].view(np.int64)
-    return (
-        len(index) == size
-        and 0 < index.primary <= size
-        and len(index.words) == word_count(size)
-        and len(index.sample) == size // SAMPLED + 1
-        and np.array_equal(np.cumsum(before), index.totals[1:])
-        and index.totals[0] == 0
-    )
+    return len(index) == size and index.is_consistent()
+
+
+def has_right_counts(index: FmIndex, threads: int = 1) -> bool:
+    """Whether the counts before each block of a consistent index are those of its bases.
+
+    A changed byte of the transform is so found unless it has the same bases in another order.
+
+    Args:
+        index: the index.
+        threads: number of threads; does not affect the result.
+    """
+    size = len(index)
+    blocks = (size + BLOCK - 1) // BLOCK
+
+    def check(low: int) -> bool:
+        return bool(_counts_agree(index.words, size, low, min(blocks, low + _PART_BLOCKS)))
+
+    return all(map_all(threads, check, range(0, blocks, _PART_BLOCKS), name="check"))
 
 
 @njit(nogil=True, cache=True)
-def _has_right_counts(words: NDArray[np.uint32], totals: NDArray[np.int64]) -> bool:
-    counts = np.zeros(4, dtype=np.int64)
-    for position in range(totals[4]):
-        if position % BLOCK == 0:
-            at = 16 * (position // BLOCK)
-            for base in range(4):
-                low, high = np.int64(words[at + 2 * base]), np.int64(words[at + 2 * base + 1])
-                if low | (high << 32) != counts[base]:
-                    return False
-        counts[base_of(words, position)] += 1
-    return bool(np.all(counts == totals[1:] - totals[:-1]))
+def _counts_agree(words: NDArray[np.uint32], size: int, low: int, high: int) -> bool:
+    """Whether the counts of the blocks from ``low`` to ``high`` lead to those that follow."""
+    for block in range(low, high):
+        own = min(BLOCK, size - BLOCK * block)
+        at = 16 * block
+        after = at + 16 if own == BLOCK else at + 8 + (own + 15) // 16
+        for base in range(4):
+            before = np.int64(words[at + 2 * base]) | (np.int64(words[at + 2 * base + 1]) << 32)
+            behind = after + 2 * base
+            then = np.int64(words[behind]) | (np.int64(words[behind + 1]) << 32)
+            if block == 0 and before != 0:
+                return False
+            if before + count_in_block(words, at + 8, own, base) != then:
+                return False
+    return True
 
 
 @njit(nogil=True, cache=True)
@@ -76,5 +102,5 @@ def _spells(
         base = base_of(words, row - 1 if row > primary else row)
         if base != text[place - 1]:
             return False
-        row = totals[base] + count_before(words, primary, row, base) + 1
+        row = min(row_before(words, primary, totals, row, base), totals[4])
     return False

@@ -16,6 +16,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from ngsgpu.errors import InputError
 from ngsgpu.jit import Integer, njit
 from ngsgpu.pool import map_all
 from ngsgpu.sequence.codec import popcount
@@ -26,6 +27,8 @@ SAMPLED: Final = 32
 
 BLOCK: Final = 128
 """Bases for which the counts before them are kept."""
+
+REBUILD: Final = "make the index again (ngsgpu index build, or bwa index)"
 
 _BLOCK_WORDS: Final = 16
 """Words of a block, with its counts."""
@@ -47,16 +50,37 @@ class FmIndex:
         totals: int64[5], how many bases of the text are less than 0, 1, 2, 3, 4.
         words: uint32[n], the transform; see above.
         sample: int64[rows / 32 and 1], places of rows 0, 32, 64, ...; -1 for row 0.
+        source: its name, for messages.
     """
 
     primary: int
     totals: NDArray[np.int64]
     words: NDArray[np.uint32]
     sample: NDArray[np.int64]
+    source: str = "the index"
 
     def __len__(self) -> int:
         """Bases of the text."""
         return int(self.totals[4])
+
+    def is_consistent(self) -> bool:
+        """Whether the sizes of the parts and their sums fit, so that no look-up leaves them."""
+        if len(self.totals) != 5 or int(self.totals[0]) != 0 or len(self.words) < _COUNT_WORDS:
+            return False
+        size, own = len(self), np.diff(self.totals)
+        return bool(
+            own.min() >= 0
+            and 0 < self.primary <= size
+            and len(self.words) == word_count(size)
+            and len(self.sample) == size // SAMPLED + 1
+            and np.array_equal(self.words[-_COUNT_WORDS:].view(np.int64), own)
+            and int(self.sample[1:].min(initial=0)) >= 0
+            and int(self.sample[1:].max(initial=0)) < size
+        )
+
+    def damage(self) -> InputError:
+        """The error for an index in which a look-up went astray."""
+        return InputError(self.source, "is damaged: a look-up leads nowhere", REBUILD)
 
 
 def word_count(size: int) -> int:
@@ -163,8 +187,15 @@ def count_before(
     block = position // BLOCK
     at = 16 * block
     total = np.int64(words[at + 2 * base]) | (np.int64(words[at + 2 * base + 1]) << 32)
-    rest = position - BLOCK * block
-    at += 8
+    return total + count_in_block(words, at + 8, position - BLOCK * block, base)
+
+
+@njit(nogil=True, cache=True, inline="always")
+def count_in_block(
+    words: NDArray[np.uint32], at: Integer, rest: Integer, base: Integer
+) -> Integer:  # fmt: skip
+    """How often a base is among the first ``rest`` from a word on."""
+    total = np.int64(0)
     pattern = _PATTERNS[base]
     while rest > 0:
         word = np.uint64(words[at]) ^ pattern
@@ -175,3 +206,16 @@ def count_before(
         at += 1
         rest -= 16
     return total
+
+
+@njit(nogil=True, cache=True, inline="always")
+def row_before(
+    words: NDArray[np.uint32],
+    primary: Integer,
+    totals: NDArray[np.int64],
+    row: Integer,
+    base: Integer,
+) -> Integer:
+    """The row with the base in front of a row's suffix, too; one of the index whatever it holds."""
+    found = totals[base] + count_before(words, primary, row, base) + 1
+    return min(max(found, np.int64(0)), totals[4] + 1)

@@ -20,6 +20,15 @@ class SequencePlaces:
     names: list[bytes]
     starts: NDArray[np.int64]
 
+    def fit(self, size: int) -> bool:
+        """Whether they are places in a text of both strands of this size."""
+        return (
+            len(self.starts) == len(self.names) + 1 > 1
+            and int(self.starts[0]) == 0
+            and 2 * int(self.starts[-1]) == size
+            and bool((np.diff(self.starts) >= 0).all())
+        )
+
     def locate(
         self, places: NDArray[np.int64], length: NDArray[np.int64]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:

@@ -20,17 +20,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.errors import InputError
-from ngsgpu.io.output.folder import MANIFEST, FolderKind, new_folder
-from ngsgpu.io.output.store import (
-    check_content,
-    check_sizes,
-    open_array,
-    read_json,
-    save_arrays,
-    write_json,
+from ngsgpu.io.output.folder import FolderKind, new_folder
+from ngsgpu.io.output.manifest import (
+    FILES,
+    MANIFEST,
+    fields_of,
+    is_count,
+    is_text,
+    opened_whole,
+    read_manifest,
+    save_manifest,
 )
+from ngsgpu.io.output.store import check_content, check_sizes, open_array, save_arrays
 from ngsgpu.suffix import bwa
-from ngsgpu.suffix.fm import FmIndex, word_count
+from ngsgpu.suffix.fm import FmIndex
 from ngsgpu.suffix.places import SequencePlaces
 
 FORMAT: Final = "ngsgpu index"
@@ -41,13 +44,21 @@ KIND: Final = FolderKind(
     FORMAT,
     frozenset(("words.npy", "sample.npy", "text.npy", "transform.npy", "places.npy")),
 )
+_SHAPE: Final = {
+    "kind": is_text,
+    "names": [is_text],
+    "starts": [is_count],
+    "primary?": is_count,
+    "totals?": [is_count],
+    "files": FILES,
+}
 
 
 def files_of_index(prefix: str | Path) -> list[Path]:
     """What an index is read from: the files of BWA, or a folder."""
     if Path(prefix).is_dir():
         return [Path(prefix)]
-    return [Path(f"{prefix}{ending}") for ending in bwa.ENDINGS]
+    return [Path(f"{prefix}{ending}") for ending in (*bwa.ENDINGS, bwa.SUMS)]
 
 
 def open_index(prefix: str | Path, threads: int = 1) -> tuple[FmIndex, SequencePlaces]:
@@ -56,25 +67,36 @@ def open_index(prefix: str | Path, threads: int = 1) -> tuple[FmIndex, SequenceP
     Raises:
         InputError: it is missing or damaged, or has no FM index.
     """
-    folder = Path(prefix)
-    if not folder.is_dir():
-        return bwa.read_index(prefix), bwa.read_places(prefix)
-    values = read_json(folder / MANIFEST, FORMAT, VERSION, command=COMMAND)
+    if not Path(prefix).is_dir():
+        return bwa.read_bwa(prefix, threads)
+    return opened_whole([prefix], lambda: _open_folder(Path(prefix), threads))
+
+
+def _open_folder(folder: Path, threads: int) -> tuple[FmIndex, SequencePlaces]:
+    values = read_manifest(folder / MANIFEST, FORMAT, VERSION, _SHAPE, COMMAND)
     if values["kind"] != "fm":
-        raise InputError(prefix, f"has no FM index, but format {values['kind']}",
+        raise InputError(folder, f"has no FM index, but format {values['kind']}",
                          "build it with --format fm or bwa")  # fmt: skip
-    check_sizes(folder, values["files"])
+    files = values["files"]
+    with fields_of(folder / MANIFEST):
+        totals = np.array(values["totals"], dtype=np.int64)
+        primary = int(values["primary"])
+        names = [name.encode("latin-1") for name in values["names"]]
+        places = SequencePlaces(names, np.array(values["starts"], dtype=np.int64))
+        if files.keys() != {"words.npy", "sample.npy"}:
+            raise ValueError("its files are others")
+    check_sizes(folder, files)
     arrays = {
         "words": open_array(folder, "words", np.uint32),
         "sample": open_array(folder, "sample", np.int64),
     }
-    check_content(folder, values["files"], arrays, threads)
-    totals = np.array(values["totals"], dtype=np.int64)
-    if len(arrays["words"]) != word_count(int(totals[4])):
-        raise InputError(prefix, "is damaged: its parts do not fit", f"run {COMMAND} again")
-    index = FmIndex(values["primary"], totals, arrays["words"], arrays["sample"])
-    names = [name.encode("latin-1") for name in values["names"]]
-    return index, SequencePlaces(names, np.array(values["starts"], dtype=np.int64))
+    check_content(folder, files, arrays, threads)
+    # A copy, as of BWA's files: what was checked here decides, even if the file is changed later.
+    arrays["sample"] = arrays["sample"].copy()
+    index = FmIndex(primary, totals, arrays["words"], arrays["sample"], str(folder))
+    if not (index.is_consistent() and places.fit(len(index))):
+        raise InputError(folder, "is damaged: its parts do not fit", f"run {COMMAND} again")
+    return index, places
 
 
 def save_index(
@@ -111,4 +133,4 @@ def save_index(
             **values,
             "files": files,
         }
-        write_json(folder / MANIFEST, manifest)
+        save_manifest(folder / MANIFEST, manifest)

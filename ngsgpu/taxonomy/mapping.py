@@ -21,7 +21,6 @@ The files are streamed; memory grows with the reference sequences only.
 
 from __future__ import annotations
 
-import json
 import logging
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -34,6 +33,7 @@ from numpy.typing import NDArray
 
 from ngsgpu.errors import InputError
 from ngsgpu.io.compress.source import unpacked_size
+from ngsgpu.io.output.manifest import parse_json
 from ngsgpu.io.text.batch import printable
 from ngsgpu.io.text.keys import KeyTable, find_key
 from ngsgpu.io.text.lines import LineBlock, read_line_blocks
@@ -256,7 +256,7 @@ def _rows_of_report(path: Path) -> Iterator[tuple[bytes, int]]:
             if not line.strip():
                 continue
             try:
-                values = json.loads(line)
+                values = parse_json(line)
                 organism = values.get("organism") or values["virus"]
                 taxid = organism["taxId"] if "taxId" in organism else organism["tax_id"]
                 yield str(values["accession"]).encode(), stated_taxid(taxid)

@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ngsgpu.errors import InputError
-from ngsgpu.io.output.store import REMEDY, FileList, open_array, save_arrays, starts_are_valid
+from ngsgpu.io.output.manifest import REMEDY
+from ngsgpu.io.output.store import FileList, open_array, save_arrays, starts_are_valid
 from ngsgpu.jit import interpreted_if_small, njit
 
 RANKS: Final = (

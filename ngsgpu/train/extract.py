@@ -20,6 +20,7 @@ from ngsgpu.evaluate.truth.indels import BAND, has_indel, oriented_code
 from ngsgpu.evaluate.truth.matching import Counterparts, names_of
 from ngsgpu.evaluate.truth.streams import RecordStream, check_true_lengths, unwrapped
 from ngsgpu.io.inputs import plan_lanes
+from ngsgpu.io.paths import Paths, listed
 from ngsgpu.jit import Integer, njit
 from ngsgpu.minhash import build_tables
 from ngsgpu.readset.kmers import estimate_coverage
@@ -35,9 +36,9 @@ Rows = NDArray[np.int32]
 
 
 def extract(
-    truth: Sequence[str | Path],
-    in1: Sequence[str | Path],
-    in2: Sequence[str | Path] = (),
+    truth: Paths,
+    in1: Paths,
+    in2: Paths = (),
     *,
     parameters: CorrectionParameters,
     rows: int,
@@ -61,6 +62,7 @@ def extract(
     Raises:
         InputError: a file cannot be read, or a read has no truth.
     """
+    truth, in1, in2 = listed(truth), listed(in1), listed(in2)
     rows_found = _record(in1, in2, parameters, rows, every, threads)
     rows_found = rows_found[np.argsort(rows_found[:, 1], kind="stable")]
     labels = np.full(len(rows_found), UNKNOWN, dtype=np.int8)

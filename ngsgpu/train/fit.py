@@ -19,7 +19,8 @@ from ngsgpu.correct.forests.forest import (
     accepts,
     check_threshold,
 )
-from ngsgpu.errors import UsageError
+from ngsgpu.errors import UsageError, check_choice, check_range
+from ngsgpu.io.paths import Paths, listed
 from ngsgpu.jit import njit
 from ngsgpu.train.extract import Rows
 from ngsgpu.train.samples import load_samples, select
@@ -28,6 +29,8 @@ Method = Literal["boosting", "forest"]
 
 THRESHOLDS: Final = (0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99)
 """Probabilities at which a forest is measured."""
+
+MAX_LEAVES: Final = 30_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,18 +62,17 @@ class Settings:
     sure: float = 0.998
     seed: int = 1
 
-    @classmethod
-    def checked(cls, *, method: Any, **numbers: Any) -> Settings:
-        """The settings, checked.
-
-        Raises:
-            UsageError: the method is unknown, or a threshold is no probability.
-        """
-        if method not in get_args(Method):
-            raise UsageError(f"--method must be boosting or forest, not {method}")
-        for name in ("threshold", "sure"):
-            check_threshold(f"--{name}", numbers[name])
-        return cls(method=method, **numbers)
+    def __post_init__(self) -> None:
+        check_choice("--method", self.method, get_args(Method))
+        check_range("--trees", self.trees, 1)
+        check_range("--leaves", self.leaves, 2, MAX_LEAVES)
+        check_range("smallest_leaf", self.smallest_leaf, 1)
+        check_range("learning_rate", self.learning_rate, 0.001, 1)
+        check_range("regularisation", self.regularisation, 0)
+        check_range("most_right", self.most_right, 1)
+        check_range("--seed", self.seed, 0, (1 << 32) - 1)
+        check_threshold("--threshold", self.threshold)
+        check_threshold("--sure", self.sure)
 
 
 def fit(
@@ -207,7 +209,7 @@ def _decide(forest: Any, features: NDArray[np.int64]) -> NDArray[np.bool_]:
 
 
 def fit_groups(
-    paths: Sequence[str | Path], left_out: Sequence[str], settings: Settings
+    paths: Paths, left_out: Sequence[str], settings: Settings
 ) -> tuple[dict[str, Forest], dict[str, Any]]:
     """Grow both forests from files of positions, and test them on the organisms left out.
 
@@ -223,6 +225,7 @@ def fit_groups(
         InputError: a file is of another kind.
         UsageError: a group has no positions, or nothing is left to train on.
     """
+    paths = listed(paths)
     files = [(Path(path).name, *load_samples(path)) for path in paths]
     groups = {group for _, group, _, _ in files}
     if unknown := set(left_out) - groups:

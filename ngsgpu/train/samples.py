@@ -16,6 +16,7 @@ from ngsgpu.correct.forests.features import MOST_FEATURES
 from ngsgpu.correct.forests.forest import FEATURES, Forest
 from ngsgpu.errors import InputError, unreadable
 from ngsgpu.io.output.atomic import write_texts
+from ngsgpu.io.output.manifest import parse_json
 from ngsgpu.train.extract import Rows
 
 
@@ -72,9 +73,9 @@ def load_forests(path: str | Path) -> tuple[dict[str, Forest], dict[str, Any]]:
     with _read(path, "forests", "fit") as arrays:
         forests = {}
         for kind in FEATURES:
-            head = json.loads(str(arrays[f"{kind}_head"]))
+            head = parse_json(str(arrays[f"{kind}_head"]))
             forests[kind] = Forest(kind, arrays[f"{kind}_roots"], arrays[f"{kind}_nodes"], **head)
-        return forests, json.loads(str(arrays["document"]))
+        return forests, parse_json(str(arrays["document"]))
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ngsgpu.errors import InputError
+from ngsgpu.io.paths import Paths, listed
 
 _FASTQ = re.compile(r"\.(?:fastq|fq)(?:\.gz)?$", re.IGNORECASE)
 _TRIM_GALORE = re.compile(r"(?<=[._-])(R?([12])(?:_\d{3})?)_val_\2$", re.IGNORECASE)
@@ -57,10 +58,13 @@ class Found:
     Attributes:
         lanes: in the order of samples, lanes and files.
         passed_over: files that are no sample's: index reads and undetermined ones.
+        unpaired: first mates by their names, of samples without any second mate beside others that
+            have them: taken as single-end reads.
     """
 
     lanes: list[Lane] = field(default_factory=list)
     passed_over: list[Path] = field(default_factory=list)
+    unpaired: list[Path] = field(default_factory=list)
 
     @property
     def samples(self) -> dict[str, list[Lane]]:
@@ -88,7 +92,7 @@ class _Name:
         return self.path.parent, self.sample, self.number, self.lane, self.kind
 
 
-def find_reads(folders: Sequence[str | Path], *, single_end: bool = False) -> Found:
+def find_reads(folders: Paths, *, single_end: bool = False) -> Found:
     """Find the FASTQ files of folders and their subfolders, and the samples they belong to.
 
     Lanes of a sample may be in several folders; mates are in one.
@@ -100,6 +104,7 @@ def find_reads(folders: Sequence[str | Path], *, single_end: bool = False) -> Fo
     Raises:
         InputError: there are no reads, or names are ambiguous or lack their mates.
     """
+    folders = listed(folders)
     found = Found()
     names: list[_Name] = []
     for folder in folders:
@@ -113,7 +118,9 @@ def find_reads(folders: Sequence[str | Path], *, single_end: bool = False) -> Fo
                 "no reads in it (names end in .fastq or .fq, or .fastq.gz or .fq.gz)",
                 "name the folder of the FASTQ files",
             )
-        found.lanes += _pair(folder, own)
+        lanes, unpaired = _pair(folder, own)
+        found.lanes += lanes
+        found.unpaired += unpaired
         names += own
     _check_names(folders[0] if folders else ".", names)
     _check_kinds(found)
@@ -156,8 +163,8 @@ def _read_name(path: Path) -> _Name | None:
     )
 
 
-def _pair(folder: str | Path, names: Iterable[_Name]) -> list[Lane]:
-    """Put mates together.
+def _pair(folder: str | Path, names: Iterable[_Name]) -> tuple[list[Lane], list[Path]]:
+    """Put mates together; returns the lanes, and first mates that were taken as single-end reads.
 
     Raises:
         InputError: a mate is missing, or which are mates is not clear.
@@ -172,14 +179,19 @@ def _pair(folder: str | Path, names: Iterable[_Name]) -> list[Lane]:
     _check_numbers(folder, pairs.values())
     # Runs of single-end reads have names with R1, too.
     single_run = not any(2 in own for own in pairs.values())
-    lanes, alone = [], []
+    # Of these samples mates are missing; others with first mates only were sequenced so.
+    paired = {own[2].sample for own in pairs.values() if 2 in own}
+    lanes: list[Lane] = []
+    alone: list[Path] = []
+    unpaired: list[Path] = []
     for own in pairs.values():
         if 0 in own:
             lanes.append(Lane(sample_name(own[0].sample), own[0].path))
         if 1 in own and 2 in own:
             lanes.append(Lane(sample_name(own[1].sample), own[1].path, own[2].path))
-        elif 1 in own and single_run and own[1].kind:
+        elif 1 in own and own[1].sample not in paired and (own[1].kind or not single_run):
             lanes.append(Lane(sample_name(own[1].sample), own[1].path))
+            unpaired += [own[1].path] * (not single_run)
         else:
             alone += [name.path for mate, name in own.items() if mate]
     if alone:
@@ -188,7 +200,7 @@ def _pair(folder: str | Path, names: Iterable[_Name]) -> list[Lane]:
             f"no mates found for {_listed(alone)}",
             "add their mates, or use --single-end if no file of this folder has any",
         )
-    return lanes
+    return lanes, unpaired
 
 
 def _check_numbers(folder: str | Path, pairs: Iterable[dict[int, _Name]]) -> None:

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from string import Template
 
-from ngsgpu._version import __version__
-from ngsgpu.errors import InputError, UsageError, output_error
-from ngsgpu.io.output.atomic import write_texts
+from ngsgpu.errors import InputError, UsageError
+from ngsgpu.io.output.folder import write_tree
 from ngsgpu.workflow import workflow_root
 from ngsgpu.workflow.reads import Found, Lane, find_reads
 
@@ -84,15 +83,9 @@ def init_study(
     conda = shutil.which("conda") is not None
     off = {step: own for step, own in _PROGRAMS.items() if not (conda or shutil.which(own))}
     texts = _profile(profile) | _config(folder, found.lanes, off)
-    written: dict[str | Path, str] = {folder / name: text for name, text in texts.items()}
     if not force:
         _check_new(folder, texts)
-    try:
-        for parent in sorted({(folder / name).parent for name in texts}):
-            parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise output_error(error.filename or folder, error) from error
-    write_texts(written)
+    write_tree(folder, texts)
     return NewStudy(folder, found, off, _command(profile, conda=conda))
 
 
@@ -109,7 +102,6 @@ def _config(folder: Path, lanes: Iterable[Lane], off: Iterable[str]) -> dict[str
     shipped = workflow_root() / "config"
     values = {
         "title": json.dumps(folder.resolve().name),
-        "version": __version__,
     } | {step: str(step not in off).lower() for step in _PROGRAMS}
     templates = {"workflow/Snakefile": "Snakefile", "config/config.yaml": "config.yaml"}
     return {
@@ -184,6 +176,10 @@ def _command(profile: str, *, conda: bool) -> str:
     return " ".join(words)
 
 
-def has_snakemake() -> bool:
-    """Return whether Snakemake is installed, in this Python or on the PATH."""
-    return bool(importlib.util.find_spec("snakemake") or shutil.which("snakemake"))
+def packages_to_install(profile: str) -> list[str]:
+    """What pip has to install before Snakemake can run with a profile."""
+    has_snakemake = importlib.util.find_spec("snakemake") or shutil.which("snakemake")
+    wanted = [] if has_snakemake else ["ngsgpu[workflow]"]
+    if profile != "local" and not importlib.util.find_spec(f"snakemake_executor_plugin_{profile}"):
+        wanted.append(f"snakemake-executor-plugin-{profile}")
+    return wanted

@@ -37,11 +37,13 @@ class Alone:
         files: its outputs.
         volatile: those that differ from run to run (statistics with times).
         seconds: how long it takes.
+        printed: what it prints, if that is its result.
     """
 
     files: Files
     volatile: frozenset[str]
     seconds: float
+    printed: str = ""
 
 
 @dataclass
@@ -66,8 +68,15 @@ class Case:
             self.command.placed(self.folder) if arguments is None else arguments,
             tmp=self.folder / "tmp",
             stdin=self.folder / "in" / stdin if stdin else None,
+            stdout=self.folder / "stdout" if self.command.prints else None,
             **options,  # type: ignore[arg-type]
         )
+
+    def printed(self) -> str:
+        """What the command has printed, if that is its result; for any folder of a case."""
+        if not self.command.prints:
+            return ""
+        return (self.folder / "stdout").read_text().replace(str(self.folder), "CASE")
 
     def run_verify(self) -> int | None:
         """Exit status of ``db verify`` on the database that is in ``out``."""
@@ -79,6 +88,8 @@ class Case:
 
     def succeeded(self) -> str:
         """What is wrong with the outputs, which have to be those of the command left alone."""
+        if self.printed() != self.alone.printed:
+            return f"printed other than it should: {self.printed()[:300]!r}"
         return success(self.folder, self.inputs, self.alone.files, self.alone.volatile)
 
 
@@ -108,16 +119,16 @@ class Arena:
 
     def _left_alone(self, command: Command) -> Alone:
         found: list[Files] = []
-        seconds = 0.0
+        seconds, printed = 0.0, ""
         for turn in range(2):
             with self.case(command, f"alone-{turn}") as case:
                 ending = case.run()
                 if ending.status != 0:
                     raise RuntimeError(f"{command.name}: {ending.status}: {ending.stderr}")
                 found.append(files_below(case.folder / "out"))
-                seconds = ending.seconds
+                seconds, printed = ending.seconds, case.printed()
         differ = frozenset(name for name in found[0] if found[0][name] != found[1].get(name))
-        return Alone(found[0], differ, seconds)
+        return Alone(found[0], differ, seconds, printed)
 
     def keep(self, case: Case) -> Path:
         """Keep a copy of a case beyond the end, with what its command should have written."""

@@ -15,9 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from ngsgpu.ending import SIGNALS
+
 _HANGS: Final = 60.0
 _CRASHED: Final = 70
-_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
+_SIGNALS: Final = SIGNALS
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,7 @@ def run(
     stdout: Path | None = None,
     prepare: Callable[[], None] | None = None,
     signal_after: tuple[int, float] | None = None,
+    meanwhile: tuple[float, Callable[[], None]] | None = None,
 ) -> Ending:
     """Run ``ngsgpu`` with these arguments in a fork.
 
@@ -56,6 +59,7 @@ def run(
         stdout: file to write to, or nothing.
         prepare: called in the fork before the command.
         signal_after: a signal to send, and after how many seconds.
+        meanwhile: after how many seconds to call something, unless it has ended.
     """
     errors = tmp.with_name("stderr")
     errors.write_bytes(b"")
@@ -75,11 +79,14 @@ def run(
         if signal_after is not None and sent is None and now - began >= signal_after[1]:
             os.kill(child, signal_after[0])
             sent = now
+        if meanwhile is not None and now - began >= meanwhile[0]:
+            meanwhile[1]()
+            meanwhile = None
         if now - began > _HANGS:
             os.kill(child, signal.SIGKILL)
             os.waitpid(child, 0)
             return Ending(None, errors.read_text(errors="replace"), now - began)
-        time.sleep(0.0005 if signal_after else 0.003)
+        time.sleep(0.0005 if signal_after or meanwhile else 0.003)
     return Ending(
         os.waitstatus_to_exitcode(raw),
         errors.read_text(errors="replace"),

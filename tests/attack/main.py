@@ -15,14 +15,26 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
-from tests.attack import databases, disks, mutations, names, signals, soak, studies
+from tests.attack import (
+    changes,
+    changing,
+    databases,
+    disks,
+    mutations,
+    names,
+    signals,
+    soak,
+    studies,
+)
 from tests.attack.arena import Arena, Verdict
 
 Attack = Callable[[Arena, str, random.Random], Verdict]
 
 ATTACKS: Final[dict[str, Attack]] = {
     "changed inputs": mutations.attack,
+    "changing inputs": changing.attack,
     "damaged databases": databases.attack,
+    "changing databases": changes.attack,
     "signals": signals.attack,
     "full disks": disks.attack,
     "name clashes": names.attack,
@@ -31,8 +43,10 @@ ATTACKS: Final[dict[str, Attack]] = {
 }
 SHORT: Final = {
     "changed inputs": 300,
-    "damaged databases": 200,
-    "signals": 60,
+    "changing inputs": 40,
+    "damaged databases": 250,
+    "changing databases": 8,
+    "signals": 100,
     "full disks": 20,
     "name clashes": 50,
     "soak": 60,
@@ -80,6 +94,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--minutes", type=float, help="how long; without, a short fixed number")
     parser.add_argument("--seed", type=int, default=1, help="chooses the cases (default 1)")
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--cases", type=int, help="how many of --only, instead of the short form's")
     parser.add_argument("--only", choices=list(ATTACKS), help="one kind of attack")
     parser.add_argument("--case", type=int, metavar="N", help="one case of --only, again")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the counts here")
@@ -89,7 +104,7 @@ def _arguments() -> argparse.Namespace:
 def main() -> int:
     """Run the attacks; the exit status is 1 if any outcome was wrong."""
     options = _arguments()
-    counts = {options.only: SHORT[options.only]} if options.only else SHORT
+    counts = {options.only: options.cases or SHORT[options.only]} if options.only else SHORT
     seconds = None if options.minutes is None else 60 * options.minutes
     began = time.monotonic()
     root = Path(tempfile.mkdtemp(prefix="ngsgpu-attack-"))

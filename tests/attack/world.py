@@ -39,12 +39,14 @@ class Command:
         line: the arguments.
         stdin: an input that comes through standard input.
         before: what lies in ``OUT`` before, by the name of what is copied from ``IN``.
+        prints: whether its result is what it prints.
     """
 
     name: str
     line: str
     stdin: str | None = None
     before: tuple[tuple[str, str], ...] = ()
+    prints: bool = False
 
     @property
     def arguments(self) -> list[str]:
@@ -101,6 +103,8 @@ COMMANDS: Final = (
     Command("kmers union", "kmers union -t 2 IN/counts1 IN/counts2 -o OUT/union"),
     Command("kmers dump", "kmers dump -t 1 -d IN/counts1 -o OUT/counts.tsv"),
     Command("kmers query", "kmers query -t 1 -d IN/counts1 -i IN/more.fna -o OUT/query.tsv"),
+    Command("kmers histo", "kmers histo -t 1 -d IN/counts1 -o OUT/histo.tsv"),
+    Command("kmers info", "kmers info -d IN/counts1", prints=True),
     Command("unitigs", "unitigs -q -t 2 -i IN/r1.fq -I IN/r2.fq -o OUT/unitigs.fa "
             "--gfa OUT/unitigs.gfa --stats OUT/unitigs.json"),
     Command("unitigs of counts", "unitigs -q -t 1 -d IN/counts1 -o OUT/unitigs.fa"),
@@ -110,8 +114,16 @@ COMMANDS: Final = (
     Command("index bwa", "index build -q -t 2 IN/refs/g0.fna -o OUT/reference"),
     Command("index fm", "index build -q -t 2 --format fm IN/refs/g0.fna -o OUT/index"),
     Command("index query", "index query -q -t 2 IN/index -i IN/r1.fq -o OUT/matches.paf"),
+    Command("index query bwa", "index query -q -t 2 IN/ref -i IN/r1.fq -o OUT/matches.paf"),
+    Command("index query of bwa's own", "index query -q -t 2 IN/bare -i IN/r1.fq "
+            "-o OUT/matches.paf"),
+    Command("db stats", "db stats -d IN/db", prints=True),
+    Command("db info", "db info -d IN/db --targets", prints=True),
+    Command("db verify", "db verify -d IN/db", prints=True),
     Command("db build", "db build -q -t 2 IN/refs -d OUT/db --taxonomy IN/tax --map IN/map.tsv "
             "--partitions 2"),
+    Command("db build stats", "db build -q -t 2 IN/refs -d OUT/db --taxonomy IN/tax "
+            "--map IN/map.tsv --stats OUT/build.json"),
     Command("db add", "db add -q -t 1 IN/more.fna -d OUT/db --map IN/map.tsv",
             before=(("db", "db"),)),
     Command("db remove", "db remove -q -t 1 g1 -d OUT/db", before=(("db", "db"),)),
@@ -145,6 +157,7 @@ COMMANDS: Final = (
     Command("train export", "train export IN/forests.npz -o OUT/own.forests"),
     Command("correct by forests", "correct -q -t 2 --model IN/own.forests -i IN/r1.fq -I IN/r2.fq "
             "-o OUT/c1.fq -O OUT/c2.fq"),
+    Command("workflow init", "workflow init OUT/study"),
     Command("report", "report IN/study.json -o OUT/report.html"),
 )  # fmt: skip
 
@@ -184,6 +197,9 @@ def make_world(folder: Path, run: Callable[[list[str]], int | None]) -> None:
     for mate in "12":
         made(f"kmers count -q -i IN/r{mate}.fq -k 21 -o IN/counts{mate}")
     made("index build -q --format fm IN/refs/g0.fna -o IN/index")
+    for name in ("ref", "bare"):
+        made(f"index build -q IN/refs/g0.fna -o IN/{name}")
+    (folder / "bare.sums").unlink()
     made("db build -q IN/refs -d IN/db --taxonomy IN/tax --map IN/map.tsv --partitions 2")
     made("classify -q -d IN/db -i IN/r1.fq -I IN/r2.fq -o IN/calls.tsv --report IN/report.txt")
     made("classify -q -d IN/db -i IN/x2.fq --report IN/other.txt")
@@ -216,8 +232,12 @@ def lay_out(world: Path, command: Command, folder: Path, *, exist_ok: bool = Fal
 
 
 def _copy(source: Path, target: Path) -> None:
+    """Copy a file, a folder, or all files with a prefix."""
     if source.is_dir():
         shutil.copytree(source, target)
+    elif not source.exists():
+        for path in source.parent.glob(f"{source.name}.*"):
+            shutil.copy2(path, target.parent / path.name)
     else:
         shutil.copy2(source, target)
 

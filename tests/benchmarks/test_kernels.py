@@ -12,6 +12,7 @@ from benchmarks.kernels.correction import CUPY_FUNCTIONS, Recorder, describe_ker
 from benchmarks.kernels.extension import load_of
 from benchmarks.kernels.models import (
     EXTENSION_MODELS,
+    INFLATE_MODELS,
     MODELS,
     QUERY_MODELS,
     ExtensionLoad,
@@ -39,12 +40,19 @@ def test_every_kernel_of_a_correction_has_a_model():
     kernels = {f"cupy.{name}" for name in ("argsort", "cumsum")}
     for part in ("io/gpu", "readset", "minhash", "correct"):
         for source in (PACKAGE / part).glob("*.cu"):
-            if source.name == "ends.cu":  # of the extension
+            if source.name in ("ends.cu", "inflate.cu"):  # of the extension, of gzip files
                 continue
             text = re.sub(r"__launch_bounds__\([^)]*\)", "", source.read_text())
             kernels.update(re.findall(r'extern "C" __global__ void\s+(\w+)\(', text))
     assert set(MODELS) == kernels
     assert {name for name in MODELS if "." in name} <= set(CUPY_FUNCTIONS)
+
+
+def test_every_kernel_of_inflating_has_a_model():
+    text = (PACKAGE / "io/gpu/inflate.cu").read_text()
+    text = re.sub(r"__launch_bounds__\([^)]*\)", "", text)
+    kernels = re.findall(r'extern "C" __global__ void\s+(\w+)\(', text)
+    assert list(INFLATE_MODELS) == kernels
 
 
 def test_every_kernel_of_a_query_has_a_model():

@@ -18,7 +18,6 @@ from ngsgpu.classify.database.cpu_build import index_partition
 from ngsgpu.classify.database.database import open_database
 from ngsgpu.classify.database.folder import (
     LOCK,
-    MANIFEST,
     atomic_directory,
     changed,
     locked,
@@ -27,7 +26,7 @@ from ngsgpu.classify.database.info import verify_database
 from ngsgpu.classify.database.plan import PartitionRequest, plan_database
 from ngsgpu.classify.database.write import write_manifest
 from ngsgpu.classify.params import DatabaseParameters
-from ngsgpu.io.output.store import write_json
+from ngsgpu.io.output.manifest import MANIFEST, save_manifest
 from tests.support import content, copies
 from tests.support.beside import beside
 from tests.support.classify.world import SKETCH, World, more_references
@@ -76,7 +75,9 @@ def bare_database(place: Path, generation: int) -> None:
         with atomic_directory(place / name) as folder:
             (folder / "length.npy").write_bytes(b"values")
     parts = [{"folder": name} for name in names]
-    write_json(place / MANIFEST, {"targets": parts[0], "taxonomy": None, "partitions": parts[1:]})
+    save_manifest(
+        place / MANIFEST, {"targets": parts[0], "taxonomy": None, "partitions": parts[1:]}
+    )
 
 
 @pytest.mark.filterwarnings(

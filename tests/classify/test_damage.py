@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -10,13 +11,11 @@ import numpy as np
 import pytest
 from isal import isal_zlib
 
-from ngsgpu.classify.database import database as databases
 from ngsgpu.classify.database.database import Database, open_database
-from ngsgpu.classify.database.folder import MANIFEST
 from ngsgpu.classify.index.index import Index, block_sums, check_blocks
 from ngsgpu.cli import main
 from ngsgpu.errors import InputError
-from ngsgpu.io.output.store import read_json, write_json
+from ngsgpu.io.output.manifest import MANIFEST, save_manifest
 from tests.support.classify.damage import (
     build_healthy,
     classify,
@@ -76,9 +75,9 @@ def test_a_database_of_an_earlier_version_is_compared_as_a_whole(
     for path in files_of(tmp_path / "db", "blocks.npy"):
         path.unlink()
         manifest = path.parent / MANIFEST
-        values = read_json(manifest, databases.PARTITION_FORMAT, databases.VERSION)
+        values = json.loads((manifest).read_text())
         del values["files"]["blocks.npy"]
-        write_json(manifest, values)
+        save_manifest(manifest, values)
     files = files_of(tmp_path / "db" / "partition-0001-0001", "*.npy")
     assert len(files) == 3
     flip_all(tmp_path, files, 12, lambda folder, out: classify(world, folder, out), capsys)
@@ -190,10 +189,10 @@ def test_blocks_that_do_not_fit_the_index_are_damage(
     folder = tmp_path / "db" / "partition-0000-0001"
     sums = np.load(folder / "blocks.npy")
     np.save(folder / "blocks.npy", sums[::-1])
-    values = read_json(folder / MANIFEST, databases.PARTITION_FORMAT, databases.VERSION)
+    values = json.loads((folder / MANIFEST).read_text())
     data = (folder / "blocks.npy").read_bytes()
     values["files"]["blocks.npy"]["crc32"] = isal_zlib.crc32(data)
-    write_json(folder / MANIFEST, values)
+    save_manifest(folder / MANIFEST, values)
     assert classify(world, tmp_path, tmp_path) == 2
     said = capsys.readouterr().err
     assert f"{folder}: its block checksums do not match its index" in said

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,6 @@ from ngsgpu.classify.database.build import build_database
 from ngsgpu.classify.database.database import Database, open_database
 from ngsgpu.classify.database.folder import (
     LOCK,
-    MANIFEST,
     atomic_directory,
     check_place,
 )
@@ -23,6 +23,8 @@ from ngsgpu.classify.database.write import write_manifest
 from ngsgpu.classify.params import DatabaseParameters
 from ngsgpu.cli import main
 from ngsgpu.errors import InputError, OutputError
+from ngsgpu.io.output.atomic import AtomicFile
+from ngsgpu.io.output.manifest import MANIFEST
 from tests.support import content
 from tests.support.classify.world import SKETCH, World, more_references
 
@@ -161,9 +163,9 @@ def test_an_old_database_is_readable_until_the_new_one_is_there(
     seen = []
     write = write_manifest
 
-    def written(database: Database) -> None:
+    def written(database: Database, also: Sequence[AtomicFile]) -> None:
         seen.append(len(open_database(copy, load=None).targets))
-        write(database)
+        write(database, also)
         seen.append(len(open_database(copy, load=None).targets))
 
     monkeypatch.setattr("ngsgpu.classify.database.build.write_manifest", written)

@@ -7,6 +7,9 @@ import json
 import pytest
 
 from ngsgpu.cli import main
+from ngsgpu.errors import OutputError
+from ngsgpu.io.output.atomic import AtomicFile
+from tests.support import content
 from tests.support.classify.world import make_world
 
 
@@ -68,3 +71,34 @@ def test_statistics_that_cannot_be_written_are_reported_before_the_work(world, c
     assert main([*build, "--backend", "cpu", "-q", "--stats", "/nowhere/stats.json"]) == 1
     assert "/nowhere" in capsys.readouterr().err
     assert not (world.folder / "none").exists()
+
+
+@pytest.mark.parametrize("what", ["new", "older", "partition"])
+def test_statistics_and_what_they_are_about_appear_together(world, tmp_path, monkeypatch, what):
+    database, stats = tmp_path / "db", tmp_path / "build.json"
+    cpu = ["--threads", "1", "--backend", "cpu", "-q"]
+    build = ["db", "build", "-d", str(database), *cpu]
+    references = [str(path) for path in world.references]
+    if what == "older":
+        assert main([*build, references[0]]) == 0
+    if what == "partition":
+        assert main(["db", "plan", *references, "-d", str(database), "-q"]) == 0
+        build += ["--only-partition", "0"]
+    else:
+        build += references
+    stats.write_text("older")
+    before = content(tmp_path)
+    rename = AtomicFile.rename
+
+    def fail(file):
+        if str(file.path) == str(stats):
+            raise OutputError(f"{file.path}: cannot be renamed")
+        rename(file)
+
+    monkeypatch.setattr(AtomicFile, "rename", fail)
+    assert main([*build, "--stats", str(stats)]) == 1
+    assert content(tmp_path) == before
+    monkeypatch.undo()
+    assert main([*build, "--stats", str(stats)]) == 0
+    assert statistics(stats)["schema"] == "ngsgpu.db_build"
+    assert main(["db", "verify", "-d", str(database)]) == 0

@@ -83,6 +83,7 @@ def test_partitions(world: World, tmp_path: Path) -> None:
     names = np.array([name.decode() for name in old.targets.names()])
     kept = path / old.partitions[2].folder / "locations.npy"
     inode = kept.stat().st_ino
+    old.close()
     new = remove_references(path, [*names[parts[0]], names[parts[1]][0]])
     assert len(new.partitions) == 2
     assert new.partitions[1] == old.partitions[2] and kept.stat().st_ino == inode

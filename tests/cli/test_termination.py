@@ -10,7 +10,7 @@ import pytest
 from numba.core import compiler
 
 from ngsgpu import cli
-from ngsgpu.ending import undisturbed
+from ngsgpu.ending import SIGNALS, message_of, undisturbed
 from ngsgpu.jit import njit
 from tests.support.commands import keeps_input
 
@@ -50,7 +50,13 @@ def correction(tmp_path):
 
 @pytest.mark.parametrize(
     ("number", "status", "message"),
-    [(signal.SIGTERM, 143, "ngsgpu: terminated\n"), (signal.SIGINT, 130, "ngsgpu: interrupted\n")],
+    [
+        (signal.SIGTERM, 143, "ngsgpu: terminated\n"),
+        (signal.SIGINT, 130, "ngsgpu: interrupted\n"),
+        (signal.SIGHUP, 129, "ngsgpu: ended by SIGHUP\n"),
+        (signal.SIGUSR1, 138, "ngsgpu: ended by SIGUSR1\n"),
+        (signal.SIGXCPU, 152, "(ulimit -t) is reached\n"),
+    ],
 )
 def test_nothing_is_left_behind(correction, number, status, message):
     process, outputs, temporary = correction
@@ -104,6 +110,56 @@ def test_only_the_first_signal_counts(numbers, status, message, monkeypatch, cap
     assert capsys.readouterr().err == message
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_every_signal_that_asks_a_run_to_end_is_handled(monkeypatch, capsys):
+    """Those that end a process unless it handles them, but for reports of its own faults."""
+    faults = {
+        signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGSEGV, signal.SIGSYS,
+        signal.SIGTRAP,
+    }  # fmt: skip
+    harmless = {
+        signal.SIGCHLD, signal.SIGCONT, signal.SIGSTOP, signal.SIGTSTP, signal.SIGTTIN,
+        signal.SIGTTOU, signal.SIGURG, signal.SIGWINCH,
+    }  # fmt: skip
+    of_python = {signal.SIGPIPE, signal.SIGXFSZ}  # ignored: an error tells of them
+    rest = signal.valid_signals() - faults - harmless - of_python - {signal.SIGKILL}
+    assert set(SIGNALS) == set(map(int, rest))
+    usual = dict.fromkeys(SIGNALS, signal.SIG_DFL) | {signal.SIGINT: signal.default_int_handler}
+    before = {number: signal.signal(number, own) for number, own in usual.items()}
+    try:
+        _check_every_signal(monkeypatch, capsys)
+        assert {number: signal.getsignal(number) for number in SIGNALS} == usual
+    finally:
+        for number, own in before.items():  # pytest's own among them
+            signal.signal(number, own)
+
+
+def _check_every_signal(monkeypatch, capsys):
+    for number in sorted(SIGNALS):
+        cleaned_up = []
+
+        def work(number=number, cleaned_up=cleaned_up, **_):
+            try:
+                os.kill(os.getpid(), number)
+                time.sleep(10)
+            finally:
+                cleaned_up.append(True)
+
+        monkeypatch.setattr(cli, "app", work)
+        assert cli.main([]) == 128 + number
+        assert cleaned_up == [True]
+        assert capsys.readouterr().err == message_of(number) + "\n"
+
+
+def test_ignored_signals_stay_ignored(monkeypatch):
+    """As nohup ignores SIGHUP."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        monkeypatch.setattr(cli, "app", lambda **_: os.kill(os.getpid(), signal.SIGHUP))
+        assert cli.main([]) == 0
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

@@ -15,6 +15,7 @@ from ngsgpu.workflow import snakefile
 from ngsgpu.workflow.reads import find_reads
 from ngsgpu.workflow.study import RESERVED, init_study, profiles
 from tests.support import content
+from tests.support.interruption import killed_everywhere
 
 
 def make(folder: Path, *names: str) -> Path:
@@ -92,7 +93,8 @@ def test_lanes_of_samples_in_several_folders(tmp_path: Path) -> None:
     [
         ([], "no reads in it"),
         (["a_1.fq"], "no mates found for a_1.fq"),
-        (["a_R1.fq", "a_R2.fq", "b_R1.fq"], "no mates found for b_R1.fq"),
+        (["a_R1.fq", "a_R2.fq", "b_R2.fq"], "no mates found for b_R2.fq"),
+        (["a_L001_R1.fq", "a_L001_R2.fq", "a_L002_R1.fq"], "no mates found for a_L002_R1.fq"),
         (["a_R2.fq"], "no mates found for a_R2.fq"),
         ([f"{x}_1.fq" for x in "abcde"], "a_1.fq, b_1.fq, c_1.fq and 2 more"),
         (["a_1.fq", "a_2.fq", "a_3.fq"], "a_3.fq is beside a_1 and a_2"),
@@ -108,6 +110,37 @@ def test_names_that_are_not_clear(tmp_path: Path, names: list[str], message: str
         find_reads([tmp_path])
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("mark", ["R", "", "S3_L001_R"])
+def test_pairs_beside_a_single_end_sample(
+    tmp_path: Path, mark: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    last = "_001" if mark.startswith("S3") else ""
+    files = [f"{name}_{mark}{mate}{last}.fq" for name, mate in (("a", 1), ("a", 2), ("b", 1))]
+    make(tmp_path / "fastq", *files)
+    assert rows(tmp_path / "fastq") == [("a", *files[:2]), ("b", files[2])]
+    assert main(["workflow", "init", str(tmp_path / "x"), "--reads", str(tmp_path / "fastq")]) == 0
+    said = capsys.readouterr().out
+    assert "2 samples (1 paired, 1 single-end)" in said
+    assert f"no second mates: {files[2]};" in said
+
+
+def test_next_commands_for_a_cluster(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What Snakemake lacks for them comes first, then what only the user knows."""
+    found = ["snakemake"]
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: name in found or None)
+    command = ["workflow", "init", str(tmp_path / "x"), "--profile", "slurm"]
+    for plugin in (False, True):
+        found += ["snakemake_executor_plugin_slurm"] * plugin
+        assert main(command) == 0
+        said = capsys.readouterr().out.partition("next:\n")[2].splitlines()
+        assert ("  pip install snakemake-executor-plugin-slurm" in said) is not plugin
+        place = "workflow/profiles/slurm/profile.yaml"
+        assert said[-2] == f"  # edit the marked section of {place}: account and partitions"
+        assert said[-1].endswith("--workflow-profile workflow/profiles/slurm")
 
 
 def test_single_end_takes_every_name(tmp_path: Path) -> None:
@@ -234,3 +267,17 @@ def test_reserved_names_are_those_of_the_workflow() -> None:
     text = (Path(snakefile()).parent / "rules" / "common" / "sheets.smk").read_text()
     (written,) = re.findall(r"^RESERVED = (\{.*?\})", text, re.MULTILINE | re.DOTALL)
     assert ast.literal_eval(written) == RESERVED
+
+
+def test_a_study_appears_whole_or_not_at_all(tmp_path: Path) -> None:
+    def work(folder: Path) -> None:
+        init_study(folder / "study")
+
+    whole = None
+    for folder in killed_everywhere(tmp_path, lambda folder: None, work):
+        init_study(folder / "study")  # what the killed run had written is no obstacle
+        found = content(folder)
+        whole = whole or found
+        assert found == whole
+    assert whole is not None
+    assert {str(name) for name in whole} >= {"study/config/config.yaml", "study/workflow/Snakefile"}

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
-from ngsgpu.deplete import DepletionParameters, IndexParameters, open_index
+from ngsgpu.deplete import DepletionParameters, IndexParameters, cpu_run, open_index
+from ngsgpu.deplete.index import HEADER_BYTES, _sealed
+from ngsgpu.deplete.kmers import GROUP, contains
+from ngsgpu.errors import InputError
+from ngsgpu.jit import interpreted
 from tests.support.commands import Commands, names
 from tests.support.deplete.world import World, texts, write_sequences
 from tests.support.io.records import fasta, write
@@ -110,6 +117,49 @@ def test_damage(tmp_path: Path, index: Path) -> None:
     for cause, text in cases.items():
         with pytest.raises(Exception, match=cause):
             open_index(write(tmp_path / "damaged", text))
+
+
+def test_an_index_that_is_cut_while_it_is_used_ends_the_run(
+    tmp_path: Path,
+    world: World,
+    index: Path,
+    ngsgpu: Commands,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    reads = write(tmp_path / "r.fq", texts(world.units, interleaved=True)[0])
+    before = sorted(path.name for path in tmp_path.iterdir())
+    deplete_some = cpu_run.deplete_some
+
+    def cut(*arguments: Any) -> Any:
+        os.truncate(index, 4096)
+        return deplete_some(*arguments)
+
+    monkeypatch.setattr(cpu_run, "deplete_some", cut)
+    said = refused(ngsgpu, "-d", index, "-i", reads, "--interleaved", "-o", tmp_path / "o.fq",
+                   "--stats", tmp_path / "s.json")  # fmt: skip
+    assert f"{index}: was cut short while it was read" in said
+    assert sorted(path.name for path in tmp_path.iterdir()) == before
+
+
+def test_a_table_without_room_is_searched_once() -> None:
+    table = np.full(GROUP * 3, 7, dtype=np.uint32)
+    with interpreted():
+        assert not contains(table, np.uint64(1 << 63 | 8))
+        assert contains(table, np.uint64(1 << 63 | 7))
+
+
+def test_headers_with_other_values_are_refused(tmp_path: Path, index: Path) -> None:
+    text = index.read_bytes()
+    header = json.loads(text[:HEADER_BYTES])
+    for field, value in (
+        ("bytes", 0), ("bytes", header["bytes"] - 4), ("kmer", 99), ("kmer", "24"),
+        ("sources", {}), ("kmers", None), ("version", [1]),
+    ):  # fmt: skip
+        damaged = write(
+            tmp_path / "damaged", _sealed({**header, field: value}) + text[HEADER_BYTES:]
+        )
+        with pytest.raises(InputError, match=r"damaged|bytes where|header has changed"):
+            open_index(damaged)
 
 
 def test_refusals(tmp_path: Path, index: Path, ngsgpu: Commands) -> None:

@@ -8,7 +8,7 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ngsgpu.device.arena import Extents, persistent, room
+from ngsgpu.device.arena import Arena, Extents, persistent, room
 
 
 @given(st.integers(0, 1 << 30), st.sampled_from([0, 1, 50, 400]))
@@ -57,3 +57,10 @@ def test_without_an_arena() -> None:
     assert room() is None
     with persistent():
         assert room() is None
+
+
+def test_an_array_may_outlive_what_the_collector_left_of_its_arena() -> None:
+    """As in a cycle of a traceback, its frame, an arena and the arrays that were made in it."""
+    for arena in (Arena.__new__(Arena), Arena.__new__(Arena)):  # emptied, or never made
+        vars(arena).clear()
+        arena._give_back(512, 0)

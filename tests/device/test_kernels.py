@@ -105,6 +105,59 @@ def test_damaged_file_is_replaced(
     assert compiled == ["sm_90", "sm_90"]
 
 
+def test_kernels_of_the_installation_need_no_compiler(
+    module: KernelModule, compiled: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = kernels.compiled
+    monkeypatch.setattr(files, "PREBUILT", tmp_path / "prebuilt")
+    loaded: list[bytes] = []
+    refused: list[bytes] = []
+
+    class Module:
+        def load(self, image: bytes) -> None:
+            if image in refused:
+                raise Cuda(monkeypatch).error("cudaErrorNoKernelImageForDevice")
+            loaded.append(image)
+
+    stand_in = SimpleNamespace(
+        runtime=SimpleNamespace(free=lambda size: None, CUDARuntimeError=RuntimeError),
+        driver=SimpleNamespace(CUDADriverError=RuntimeError),
+        Device=lambda device: SimpleNamespace(compute_capability="90"),
+        function=SimpleNamespace(Module=Module),
+    )
+    assert module.prebuilt(TARGET) is None
+    files.keep_prebuilt(module.prebuilt_name(TARGET), b"machine code")
+    with monkeypatch.context() as patched:
+        import cupy
+
+        patched.setattr(cupy, "cuda", stand_in)
+        patched.setattr(compiler, "_nvrtc", lambda: pytest.fail("the compiler is loaded"))
+        module._loaded(0)
+    assert (loaded, compiled) == ([b"machine code"], [])
+    # A driver that is too old for it, or other sources: compiled here.
+    refused.append(b"machine code")
+    with monkeypatch.context() as patched:
+        patched.setattr(cupy.cuda.function, "Module", Module)
+        patched.setattr(cupy.cuda.runtime, "free", lambda size: None)
+        patched.setattr(cupy.cuda, "Device", stand_in.Device)
+        module._loaded(0)
+    assert loaded[1:] == [module.image(TARGET)]
+    with (tmp_path / "ngsgpu" / "toy" / "inner.cuh").open("a") as file:
+        file.write("// changed\n")
+    assert module.prebuilt(TARGET) is None
+    assert module.prebuilt(Target("sm_80")) is None
+
+
+def test_kernels_in_a_folder_of_others_are_compiled_anew(
+    module: KernelModule, compiled: list[str], tmp_path: Path
+) -> None:
+    module.image(TARGET)
+    (tmp_path / "cache" / "kernels").chmod(0o777)
+    kernels.compiled._is_trusted.cache_clear()
+    assert module.image(TARGET).startswith(b"\x7fELF")
+    assert compiled == ["sm_90", "sm_90"]
+
+
 def test_unusable_cache_does_not_stop_a_run(
     module: KernelModule, compiled: list[str], tmp_path: Path
 ) -> None:

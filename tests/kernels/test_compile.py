@@ -18,7 +18,7 @@ def test_there_are_kernels() -> None:
 
 
 # By position, so that collecting the tests does not already need NVRTC.
-@pytest.mark.parametrize("which", range(3), ids=["sm_80", "sm_90", "newest"])
+@pytest.mark.parametrize("which", range(4), ids=["sm_75", "sm_80", "sm_90", "newest"])
 @pytest.mark.parametrize("module", MODULES, ids=lambda module: module.name)
 def test_compiles(module: KernelModule, which: int) -> None:
     architecture = architectures_to_check()[which]

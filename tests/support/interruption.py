@@ -5,11 +5,15 @@ from __future__ import annotations
 import functools
 import gc
 import itertools
+import os
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
+from ngsgpu import ending
 from ngsgpu.ending import Terminated
 from ngsgpu.io.output import temporary
 
@@ -38,7 +42,8 @@ def interrupted_everywhere(
 def _is_interrupted(work: Callable[[], object], moment: int) -> bool:
     """Do some work, up to a moment at which a signal raises an exception, and what is done then.
 
-    Python looks for signals where a function begins or goes on, and after each call of C code.
+    Python looks for signals where a function begins or goes on, and after each call of C code;
+    ``undisturbed`` blocks put the exception off.
 
     Args:
         work: what is done.
@@ -53,7 +58,7 @@ def _is_interrupted(work: Callable[[], object], moment: int) -> bool:
         nonlocal left
         if event in ("call", "c_return"):
             left -= 1
-            if left < 0:
+            if left < 0 and not ending._here.blocks:
                 sys.setprofile(None)
                 raise Terminated
 
@@ -68,3 +73,50 @@ def _is_interrupted(work: Callable[[], object], moment: int) -> bool:
         sys.setprofile(before)
         temporary.remove_all()  # as at the end of the process
     return left < 0
+
+
+def killed_everywhere(
+    place: Path, prepare: Callable[[Path], object], work: Callable[[Path], object]
+) -> Iterator[Path]:
+    """Folders in which work was killed: in each at a later moment, in the last one not at all.
+
+    Arguments are those of ``interrupted_everywhere``; the work is done by a fork. Moments are those
+    before each system call that changes something on the disk.
+    """
+    for moment in itertools.count():
+        folder = place / str(moment)
+        folder.mkdir()
+        prepare(folder)
+        child = os.fork()
+        if child == 0:
+            try:
+                _kill_at(moment)
+                work(folder)
+                sys.setprofile(None)
+            except BaseException:
+                os._exit(1)
+            os._exit(0)
+        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        assert status in (0, -signal.SIGKILL), status
+        yield folder
+        if status == 0:
+            break
+
+
+_CHANGES = frozenset(
+    ("open", "write", "pwrite", "replace", "rename", "link", "unlink", "mkdir", "rmdir", "close",
+     "fchmod", "flock", "ftruncate")
+)  # fmt: skip
+
+
+def _kill_at(moment: int) -> None:
+    left = moment
+
+    def look(frame: FrameType, event: str, argument: Any) -> None:
+        nonlocal left
+        if event == "c_call" and argument.__name__ in _CHANGES:
+            left -= 1
+            if left < 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    sys.setprofile(look)

@@ -134,7 +134,7 @@ def test_integer_trees_decide_as_the_library_does(
     Kept.__name__ = name
     monkeypatch.setattr(sklearn.ensemble, name, Kept)
     x, y = select("candidate", *load_samples(samples[1][0])[1:])
-    forest = fit("candidate", x, y, Settings.checked(method=method, trees=12, leaves=9,
+    forest = fit("candidate", x, y, Settings(method=method, trees=12, leaves=9,
                                                      threshold=0.5, sure=0.5))  # fmt: skip
     ours = np.array(
         [accepts(forest.arrays(), row, forest.arrays().threshold) for row in x.astype(np.int64)]
@@ -153,7 +153,7 @@ def test_wrong_uses_are_explained(samples: tuple[Path, list[str]], tmp_path: Pat
     with pytest.raises(UsageError, match="no organism to train on"):
         fit_groups(paths, ["a", "b"], Settings())
     with pytest.raises(UsageError, match="boosting or forest"):
-        Settings.checked(method="other", threshold=0.5, sure=0.5)
+        Settings(method="other", threshold=0.5, sure=0.5)
     with pytest.raises(InputError, match="it holds no samples"):
         load_samples(Path(paths[0]).with_suffix(".sam"))
     with pytest.raises(InputError, match="No such file"):

@@ -8,12 +8,13 @@ import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 import yaml
 
 import ngsgpu
-from tests.support.workflow import jobs, write_program
+from tests.support.workflow import jobs, tagged_copy, write_program
 
 ROOT = Path(__file__).resolve().parents[2]
 # What a --configfile says on top of the test study.
@@ -214,14 +215,33 @@ def test_each_step_that_can_use_a_gpu_asks_for_one(snakemake: Snakemake) -> None
     assert 'gpu=gpus("database")' in rules.partition("rule build_partition")[2]
 
 
+def test_without_a_gpu_it_is_said_once_before_anything_runs(
+    snakemake: Snakemake, study: Path
+) -> None:
+    hidden = {"CUDA_VISIBLE_DEVICES": ""}
+    result = snakemake("--cores", "2", "--resources", "gpu=8", env=hidden)
+    assert result.returncode == 1, result.stdout
+    assert result.stdout.count("no NVIDIA GPU can be used here") == 1
+    assert "Either leave out --resources gpu=N" in result.stdout
+    assert len(result.stdout.splitlines()) < 40
+    assert not (study / "results").exists()
+    # What takes no GPU is made all the same, and so is what is only listed.
+    target = "results/versions/ngsgpu.txt"
+    result = snakemake("--cores", "2", "--resources", "gpu=8", "--", target, env=hidden)
+    assert result.returncode == 0, result.stdout
+    assert snakemake("--dry-run", "--resources", "gpu=8", env=hidden).returncode == 0
+
+
 def test_job_without_a_gpu_that_it_can_use_fails_and_says_why(
     snakemake: Snakemake, study: Path
 ) -> None:
     target = "results/na12878_single/correct/stats.json"
-    hidden = {"CUDA_VISIBLE_DEVICES": ""}
-    result = snakemake("--resources", "gpu=8", "--retries", "0", "--", target, env=hidden)
+    # Insisted on, as jobs do where there is a driver, but no CuPy that fits it.
+    insists = {"CUDA_VISIBLE_DEVICES": "", "NGSGPU_BACKEND": "cuda"}
+    result = snakemake("--resources", "gpu=8", "--retries", "0", "--", target, env=insists)
     assert result.returncode == 1, result.stdout
     assert "--backend cuda is not possible here: " in result.stdout
+    assert "without --resources gpu=N" in result.stdout
     assert not (study / target).exists()
 
 
@@ -444,6 +464,26 @@ def test_conda_environment_gets_the_package(
     assert (study / "results" / "versions" / "ngsgpu.txt").read_text() == "9.9.9\n"
     (calls,) = (study / ".snakemake" / "conda").glob("*/pip.txt")
     assert calls.read_text() == f"-m pip install --no-input {installed}\n"
+
+
+def test_conda_environment_of_a_git_module_gets_the_same_commit(
+    snakemake: Snakemake, study: Path, conda: Path, tmp_path: Path
+) -> None:
+    """The package index may not have it, or another version."""
+    repository = tagged_copy(tmp_path / "my files")
+    snakefile = study / "Snakefile"
+    snakefile.write_text(
+        f"module reads:\n    snakefile: 'git+file://{repository}/workflow/Snakefile@v1'\n"
+        "    config: {'samples': 'config/samples.tsv'}\nuse rule * from reads as reads_*\n"
+    )
+    arguments = ("--cores", "1", "--use-conda", "--", "results/versions/ngsgpu.txt")
+    env = {"PATH": f"{conda}/bin:{os.environ['PATH']}"}
+    result = snakemake(*arguments, snakefile=snakefile, env=env)
+    assert result.returncode == 0, result.stdout
+    (calls,) = (study / ".snakemake" / "conda").glob("*/pip.txt")
+    source = f"git+file://{quote(str(repository))}@v1"
+    extras = "ngsgpu[report,index,cuda12]"
+    assert calls.read_text() == f"-m pip install --no-input {source} {extras}\n"
 
 
 def test_conda_environments_need_a_path_without_spaces(

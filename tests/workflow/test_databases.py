@@ -201,9 +201,6 @@ def test_partition_that_was_not_built_elsewhere(snakemake: Snakemake, classified
     result = snakemake("--cores", "2", "--", "results/databases/half/plan.json")
     assert result.returncode == 1 and "a partition of the database is not built" in result.stdout
     assert not (classified / "results/databases/half/plan.json").exists()
-    run(snakemake, "--until", "check_database")
-    note = (classified / "results/databases/half/plan.json.failed").read_text()
-    assert "a partition of the database is not built" in note
 
 
 def test_large_inputs_ask_for_more(snakemake: Snakemake, classified: Path) -> None:

@@ -14,6 +14,7 @@ import pytest
 import yaml
 
 from ngsgpu.workflow.study import init_study
+from tests.support.workflow import jobs, tagged_copy
 
 ROOT = Path(__file__).resolve().parents[2]
 SNAKEFILE = f'"{ROOT}/workflow/Snakefile"'
@@ -77,18 +78,6 @@ rule fetch:
     )
     report = study / "results" / "small" / "classify" / "own" / "small.kraken2.report.txt"
     assert report.stat().st_size > 0
-
-
-def tagged_copy(folder: Path) -> Path:
-    """The workflow in a git repository of its own, with the tag v1."""
-    repository = folder / "repository"
-    for part in ("workflow", "envs", "scripts"):
-        shutil.copytree(ROOT / part, repository / part)
-    shutil.copy(ROOT / "pyproject.toml", repository)
-    person = ["-c", "user.name=x", "-c", "user.email=x@example.org"]
-    for command in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "x"], ["tag", "v1"]):
-        subprocess.run(["git", *person, *command], cwd=repository, check=True)
-    return repository
 
 
 def test_module_of_git_is_up_to_date_once_it_has_run(
@@ -159,6 +148,34 @@ def test_results_elsewhere_up_to_the_report(
     # What the report knows only from the results themselves.
     corrected = json.loads((inner / "small" / "correct" / "stats.json").read_text())
     assert f"{corrected['reads']['total']:,}" in page
+
+
+def test_prefix_leaves_every_path_of_the_config(study: Path, snakemake: Snakemake) -> None:
+    """The test study names all that a study may: reads, truth, references, taxonomy."""
+    (study / "Snakefile").write_text(
+        'configfile: "config/config.yaml"\n'
+        f"module reads:\n    snakefile: {SNAKEFILE}\n    config: config\n    prefix: 'ng'\n"
+        "use rule * from reads as reads_*\n"
+    )
+    result = snakemake("--dry-run", "--quiet", "rules", snakefile=study / "Snakefile")
+    assert result.returncode == 0, result.stdout
+    assert jobs(result.stdout)["reads_evaluate_classification"] >= 1
+
+
+@pytest.mark.parametrize("target", ["", "reads_all"])
+def test_first_rule_of_the_host_is_what_it_makes(
+    study: Path, snakemake: Snakemake, target: str
+) -> None:
+    (study / "Snakefile").write_text(
+        "rule all:\n    output: 'own.txt'\n    shell: 'touch {output}'\n"
+        'configfile: "config/config.yaml"\n'
+        f"module reads:\n    snakefile: {SNAKEFILE}\n    config: config\n"
+        "use rule * from reads as reads_*\n"
+    )
+    chosen = ("--", target) if target else ()
+    result = snakemake("--dry-run", "--quiet", "rules", *chosen, snakefile=study / "Snakefile")
+    assert result.returncode == 0, result.stdout
+    assert sorted({"all", "reads_all"} & set(jobs(result.stdout))) == [target or "all"]
 
 
 def test_corrected_reads_elsewhere_are_classified(

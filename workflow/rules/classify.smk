@@ -58,7 +58,6 @@ rule classify_partition:
         gpu=gpus("classify"),
     params:
         guard=guard_classification,
-        goes_on=lambda wildcards, input: "true" if goes_on() else "false",
         database=lambda wildcards, input: str(Path(input.manifest).parent),
         number=lambda wildcards: int(wildcards.partition),
         candidates=lambda wildcards, output: f"{output.candidates}/{{sample}}.cand",
@@ -90,7 +89,7 @@ rule classify_partition:
         'status=0; for name in $(tail -n +2 "$sheet" | cut -f 1 | uniq); do '
         'awk -F \'\t\' -v name="$name" \'NR == 1 || $1 == name\' "$sheet" > "$folder/one.tsv"; '
         'status=0; classify "$folder/one.tsv" || status=$?; '
-        'if ((status == 2)) && {params.goes_on}; then note failed "$(last_error)" "$folder/$name.cand"; '
+        'if ((status == 2)) && $guard_goes_on; then note failed "$(last_error)" "$folder/$name.cand"; '
         "elif ((status)); then exit $status; fi; done; "
         "elif ((status)); then exit $status; fi; "
         'rm -f "$sheet" "$folder/one.tsv"'
@@ -153,7 +152,7 @@ rule evaluate_classification:
     input:
         reads="results/{sample}/classify/{database}/{sample}.reads.tsv.gz",
         truth=lambda wildcards: STUDY[wildcards.sample].truth or [],
-        taxonomy=lambda wildcards: DATABASES[wildcards.database].taxonomy or [],
+        taxonomy=taxonomy_if_known,
         manifest=manifest_of,
     output:
         json="results/{sample}/classify/{database}/evaluation.json",

@@ -14,6 +14,7 @@ rule index_reference:
                 ".bwt",
                 ".pac",
                 ".sa",
+                ".sums",
             )
         ),
     log:

@@ -7,13 +7,14 @@ longer one, then the first. The result is the same for any order of work.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.assemble.contigs.pieces import Pieces, compacted
+from ngsgpu.errors import check_range
 from ngsgpu.jit import Integer, njit
 
 TIP: Final = 1
@@ -45,6 +46,10 @@ class CleaningParameters:
     weak_ratio: int = 4
     bubble_ratio: int = 3
     scrap_bases: int = 0
+
+    def __post_init__(self) -> None:
+        for own in fields(self):
+            check_range(own.name, getattr(self, own.name), 0)
 
 
 @dataclass(slots=True)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
 from ngsgpu.assemble.params import UnitigParameters, check_odd
-from ngsgpu.errors import UsageError
+from ngsgpu.errors import UsageError, check_choice
 
 Bubbles = Literal["errors", "merge", "keep"]
 
@@ -43,6 +43,7 @@ class AssemblyParameters:
                 check_odd(kmer)
             if self.kmers[-1] > MAX_KMER:
                 raise UsageError(f"--kmers must be at most {MAX_KMER}, not {self.kmers[-1]}")
+        check_choice("--bubbles", self.bubbles, get_args(Bubbles))
         if self.min_contig < 1:
             raise UsageError(f"--min-contig must be 1 or more, not {self.min_contig}")
         if self.min_pairs < 1:

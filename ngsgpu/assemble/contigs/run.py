@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
@@ -34,6 +34,8 @@ from ngsgpu.errors import HostMemoryError, UsageError
 from ngsgpu.io.inputs import ReadFiles, pair_inputs, warn_of_mates
 from ngsgpu.io.output.atomic import check_distinct
 from ngsgpu.io.output.writer import OutputSet
+from ngsgpu.io.paths import Paths as FilePaths
+from ngsgpu.io.paths import listed
 from ngsgpu.io.text.diagnose import PhredOffset
 from ngsgpu.io.text.reader import read_batches
 from ngsgpu.io.text.sample import ReadSample
@@ -85,11 +87,11 @@ class AssemblyStatistics(RunStatistics):
 
 
 def assemble_files(
-    in1: Sequence[str | Path],
+    in1: FilePaths,
     out: str | Path | None,
-    in2: Sequence[str | Path] = (),
+    in2: FilePaths = (),
     *,
-    single: Sequence[str | Path] = (),
+    single: FilePaths = (),
     interleaved: bool = False,
     graph: str | Path | None = None,
     scaffolds: str | Path | None = None,
@@ -121,6 +123,7 @@ def assemble_files(
         HostMemoryError: the memory is too small.
         UsageError: the files are inconsistent.
     """
+    in1, in2, single = listed(in1), listed(in2), listed(single)
     begin = time.monotonic()
     parameters = parameters or AssemblyParameters()
     options = options or RunOptions()

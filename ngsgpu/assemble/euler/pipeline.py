@@ -23,7 +23,7 @@ from ngsgpu.io.inputs import ReadFiles
 from ngsgpu.io.output.atomic import check_distinct
 from ngsgpu.io.output.temporary import temporary_folder
 from ngsgpu.io.output.writer import OutputSet
-from ngsgpu.io.paths import own_descriptor
+from ngsgpu.io.paths import Paths, listed, own_descriptor
 from ngsgpu.io.text.diagnose import PhredOffset
 from ngsgpu.io.text.sample import ReadSample
 from ngsgpu.kmers import KmerDatabase, count_files, open_database
@@ -65,7 +65,7 @@ class EulerStatistics(RunStatistics):
 
 
 def assemble_euler(
-    paths: Sequence[str | Path],
+    paths: Paths,
     out: str | Path | None,
     parameters: EulerParameters | None = None,
     *,
@@ -90,6 +90,7 @@ def assemble_euler(
         HostMemoryError: the memory is too small.
         UsageError: there is no input, or no output.
     """
+    paths = listed(paths)
     begin = time.monotonic()
     parameters = parameters or EulerParameters()
     options = options or RunOptions()

@@ -35,6 +35,7 @@ from ngsgpu.classify.sketch.references import (
     find_references,
 )
 from ngsgpu.errors import InputError, UsageError
+from ngsgpu.io.paths import Paths, listed
 from ngsgpu.run.options import RunOptions
 from ngsgpu.run.progress import Progress
 from ngsgpu.taxonomy.dump import load_taxonomy
@@ -42,10 +43,10 @@ from ngsgpu.taxonomy.dump import load_taxonomy
 
 def add_references(
     path: str | Path,
-    references: Sequence[str | Path],
+    references: Paths,
     *,
     taxonomy: str | Path | None = None,
-    maps: Sequence[str | Path] = (),
+    maps: Paths = (),
     request: PartitionRequest | None = None,
     into_last: bool = False,
     options: RunOptions | None = None,
@@ -68,6 +69,7 @@ def add_references(
         InputError: as for ``build_database``; a name is already in the database, the taxonomy
             differs, or something to be rewritten is damaged.
     """
+    references, maps = listed(references), listed(maps)
     path = Path(os.path.realpath(path))
     files = find_references(references)
     check_inputs(path, inputs_of(references, files, taxonomy, maps))
@@ -75,7 +77,7 @@ def add_references(
         raise UsageError("--into-last adds no partitions: omit --partitions")
     open_database(path)  # what is wrong with it is said before we wait
     with changed(path) as generation:
-        old = open_database(path)
+        old = open_database(path, holds=False)
         if taxonomy is not None and load_taxonomy(taxonomy).digest() != old.taxonomy_digest:
             raise InputError(
                 taxonomy,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import logging
+import os
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -42,8 +43,10 @@ from ngsgpu.classify.sketch.references import (
 from ngsgpu.device.leases import keep_gpus
 from ngsgpu.errors import InputError, UsageError
 from ngsgpu.io.compress.source import unpacked_size
+from ngsgpu.io.output.atomic import AtomicFile
+from ngsgpu.io.output.commit import commit_all
 from ngsgpu.io.output.writer import OutputSet
-from ngsgpu.io.paths import check_distinct
+from ngsgpu.io.paths import Paths, check_distinct, listed
 from ngsgpu.io.text.batch import first_word
 from ngsgpu.run.options import RunOptions, on_backend
 from ngsgpu.run.progress import Progress
@@ -77,8 +80,21 @@ class _Builder(Protocol):
     def index(self, database: Database, number: int, sketches: list[Any]) -> Partition:
         """Build the index of a partition."""
 
-    def store(self, database: Database, number: int, sketches: list[Any]) -> None:
-        """Build the index of a partition and write it to the disk."""
+    def store(
+        self,
+        database: Database,
+        number: int,
+        sketches: list[Any],
+        also: Callable[[], Sequence[AtomicFile]] = tuple,
+    ) -> None:
+        """Build the index of a partition and write it to the disk.
+
+        Args:
+            database: of the partition.
+            number: of the partition.
+            sketches: see ``sketch``.
+            also: completes files that get their names together with the partition.
+        """
 
 
 @contextmanager
@@ -108,44 +124,43 @@ def _on_backend(
     )
 
 
-def _recorded(
-    options: RunOptions,
-    work: Callable[[RunOptions], Database],
-    stats: str | None,
-    *,
-    only: int | None = None,
-    in_memory: bool = False,
-) -> Database:
-    """Build on the chosen backend, and write the statistics.
+Finish = Callable[[Database, RunOptions], Sequence[AtomicFile]]
+"""Completes the files that get their names together with what was built, by a run's options."""
+
+
+@contextmanager
+def _statistics(stats: str | None, only: int | None = None) -> Iterator[Finish]:
+    """The file of the statistics, which is committed by what it is about.
 
     Args:
-        options: of the run.
-        work: builds.
-        stats: JSON file for the statistics; None: not written.
+        stats: JSON file; None: there is none.
         only: number of the partition that is built; None: all.
-        in_memory: see ``_on_backend``.
     """
+    begin = time.monotonic()
+    outputs = OutputSet([] if stats is None else [stats])
 
-    def timed(own: RunOptions) -> tuple[Database, RunOptions, float]:
-        begin = time.monotonic()
-        return work(own), own, time.monotonic() - begin
-
-    with OutputSet([] if stats is None else [stats]) as outputs:
-        database, own, seconds = _on_backend(options, timed, in_memory=in_memory)
+    def finish(database: Database, options: RunOptions) -> Sequence[AtomicFile]:
         if stats is not None:
             numbers = range(len(database.partitions)) if only is None else [only]
-            statistics = BuildStatistics.of(database, numbers, own, seconds)
+            seconds = time.monotonic() - begin
+            statistics = BuildStatistics.of(database, numbers, options, seconds)
             outputs.write(0, statistics.to_json().encode())
-    return database
+            outputs.complete()
+        return outputs.files
+
+    try:
+        yield finish
+    finally:
+        outputs.abort()  # removes what was not committed
 
 
 def build_database(
-    references: Sequence[str | Path],
+    references: Paths,
     path: str | Path | None,
     *,
     parameters: DatabaseParameters | None = None,
     taxonomy: str | Path | None = None,
-    maps: Sequence[str | Path] = (),
+    maps: Paths = (),
     request: PartitionRequest | None = None,
     options: RunOptions | None = None,
     stats: str | None = None,
@@ -168,6 +183,7 @@ def build_database(
         OutputError: the database cannot be written; an older one is unchanged.
         UsageError: the request is impossible.
     """
+    references, maps = listed(references), listed(maps)
     files = find_references(references)
     if path is not None:
         check_place(path, inputs_of(references, files, taxonomy, maps))
@@ -177,13 +193,15 @@ def build_database(
         files, parameters or DatabaseParameters(), taxonomy, maps, request or PartitionRequest()
     )
 
-    def work(own: RunOptions) -> Database:
-        if path is not None and not fits_at_once(files, build.parameters, own):
-            return build.part_by_part(Path(path), own)
-        own = _with_needed_gpus(own, build.parameters, [files])
-        return build.at_once(None if path is None else Path(path), own)
+    with _statistics(stats) as finish:
 
-    return _recorded(options or RunOptions(), work, stats, in_memory=path is None)
+        def work(own: RunOptions) -> Database:
+            if path is not None and not fits_at_once(files, build.parameters, own):
+                return build.part_by_part(Path(path), own, finish)
+            own = _with_needed_gpus(own, build.parameters, [files])
+            return build.at_once(None if path is None else Path(path), own, finish)
+
+        return _on_backend(options or RunOptions(), work, in_memory=path is None)
 
 
 def _with_needed_gpus(
@@ -221,7 +239,7 @@ class _Build:
         """All files that are read."""
         return inputs_of((), self.files, self.taxonomy, self.maps)
 
-    def part_by_part(self, path: Path, options: RunOptions) -> Database:
+    def part_by_part(self, path: Path, options: RunOptions, finish: Finish) -> Database:
         """Plan a database and build its partitions one by one."""
         logger.info("the references do not fit into memory: building in parts")
         check_memory(options, 0, 1, "any database")
@@ -233,15 +251,17 @@ class _Build:
         read = (_PlannedTargets(database, number).files for number in numbers)
         options = _with_needed_gpus(options, self.parameters, read)
         check_partitions(database, numbers, options)
-        with database_folder(path, self.inputs) as place:
+        also: list[AtomicFile] = []
+        with database_folder(path, self.inputs, also) as place:
             there = database.moved(*place)
             for number in numbers:
                 _build_partition(there, number, options)
                 release_memory()
-            write_manifest(there)
+            also += finish(replace(there, path=path), options)
+            _write_manifest(there, path, also)
         return open_database(path)
 
-    def at_once(self, path: Path | None, options: RunOptions) -> Database:
+    def at_once(self, path: Path | None, options: RunOptions, finish: Finish) -> Database:
         """Sketch all references, then deal them out and build the partitions."""
         tree = None if self.taxonomy is None else load_taxonomy(self.taxonomy)
         with Progress(options.progress) as progress, _builder(self.parameters, options) as builder:
@@ -256,14 +276,23 @@ class _Build:
                     for number in numbers:
                         database.loaded[number] = builder.index(database, number, pairs)
                         stage.advance()
+                    commit_all(finish(database, options))
                     return database
-                with database_folder(path, self.inputs) as place:
+                also: list[AtomicFile] = []
+                with database_folder(path, self.inputs, also) as place:
                     there = database.moved(*place)
                     for number in numbers:
                         builder.store(there, number, pairs)
                         stage.advance()
-                    write_manifest(there)
+                    also += finish(replace(there, path=path), options)
+                    _write_manifest(there, path, also)
         return replace(there, path=path)
+
+
+def _write_manifest(database: Database, path: Path, also: Sequence[AtomicFile]) -> None:
+    """Store the manifest; that of an older database, which it replaces, with the other files."""
+    is_new = database.path != Path(os.path.realpath(path))
+    write_manifest(database, () if is_new else also)
 
 
 def build_partition(
@@ -295,17 +324,23 @@ def build_partition(
                 "counted from 0"
             )
 
-        def work(own: RunOptions) -> Database:
-            check_partitions(database, [number], own)
-            files = _PlannedTargets(database, number).files
-            own = _with_needed_gpus(own, database.parameters, [files])
-            _build_partition(database, number, own)
-            return database
+        with _statistics(stats, only=number) as finish:
 
-        _recorded(options or RunOptions(), work, stats, only=number)
+            def work(own: RunOptions) -> None:
+                check_partitions(database, [number], own)
+                files = _PlannedTargets(database, number).files
+                own = _with_needed_gpus(own, database.parameters, [files])
+                _build_partition(database, number, own, lambda: finish(database, own))
+
+            _on_backend(options or RunOptions(), work)
 
 
-def _build_partition(database: Database, number: int, options: RunOptions) -> None:
+def _build_partition(
+    database: Database,
+    number: int,
+    options: RunOptions,
+    also: Callable[[], Sequence[AtomicFile]] = tuple,
+) -> None:
     total = int(database.targets.length[database.targets.partition == number].sum())
     planned = _PlannedTargets(database, number)
     with Progress(options.progress) as progress, _builder(database.parameters, options) as builder:
@@ -314,7 +349,7 @@ def _build_partition(database: Database, number: int, options: RunOptions) -> No
                 planned.files, lambda: _PlannedTargets(database, number), stage.advance
             )
             read.done()
-        builder.store(database, number, pairs)
+        builder.store(database, number, pairs, also)
 
 
 class _PlannedTargets:

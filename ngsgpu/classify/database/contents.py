@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 from ngsgpu.classify.database.database import Database
 from ngsgpu.classify.index.index import COUNT_BITS, MAX_IN_ENTRY, Index
+from ngsgpu.errors import unreadable
+from ngsgpu.io.mapped import check_mapped
 
 _LINES_AT_ONCE: Final = 1 << 21
 _CLASSES: Final = 33
@@ -35,8 +37,12 @@ def locations_of_features(index: Index) -> Iterator[NDArray[np.int64]]:
         yield np.add.reduceat(counts, np.flatnonzero(begins))
 
 
-def database_contents(database: Database) -> dict[str, Any]:
+def database_contents(database: Database, threads: int = 1) -> dict[str, Any]:
     """Sizes, features and locations of all partitions that are built, for JSON.
+
+    Args:
+        database: the database; its indexes are compared with their checksums.
+        threads: that do so.
 
     Raises:
         InputError: a partition is damaged.
@@ -46,6 +52,7 @@ def database_contents(database: Database) -> dict[str, Any]:
     classes = np.zeros(_CLASSES, dtype=np.int64)
     for number in database.built():
         partition = database.load_partition(number)
+        partition.check(threads)
         own = np.zeros(_CLASSES, dtype=np.int64)
         full = most = 0
         for counts in locations_of_features(partition.index):
@@ -69,7 +76,8 @@ def database_contents(database: Database) -> dict[str, Any]:
         )
     sizes = {own["number"]: own["bytes"] for own in partitions}
     bases = int(database.targets.length.sum())
-    total = _bytes(database.path)
+    total = database.manifest_bytes + sum(_bytes(folder) for folder in database.folders())
+    check_mapped()
     return {
         "path": str(database.path),
         "files": len(database.targets.files),
@@ -117,4 +125,11 @@ def contents_lines(found: dict[str, Any]) -> list[str]:
 
 def _bytes(folder: Path) -> int:
     """Bytes of all files in a directory."""
-    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+    return sum(map(_size, folder.iterdir())) if folder.is_dir() else 0
+
+
+def _size(file: Path) -> int:
+    try:
+        return file.stat().st_size
+    except OSError as error:
+        raise unreadable(file, error) from error

@@ -22,6 +22,7 @@ from ngsgpu.classify.index.index import NO_TAXA, REMOVED, Limits, Pairs
 from ngsgpu.classify.params import DatabaseParameters, SketchParameters
 from ngsgpu.classify.sketch.cpu import sketch_pieces
 from ngsgpu.classify.sketch.references import TargetSink, add_batch, read_ahead, windows_of_lengths
+from ngsgpu.io.output.atomic import AtomicFile
 from ngsgpu.pool import working
 from ngsgpu.run.options import RunOptions
 
@@ -149,10 +150,16 @@ class CpuBuilder:
         """See ``build._Builder``."""
         return index_partition(database, number, sketches, threads=self._options.threads)
 
-    def store(self, database: Database, number: int, sketches: list[Any]) -> None:
+    def store(
+        self,
+        database: Database,
+        number: int,
+        sketches: list[Any],
+        also: Callable[[], Sequence[AtomicFile]] = tuple,
+    ) -> None:
         """See ``build._Builder``."""
         partition = self.index(database, number, sketches)
-        write_partition(database, partition, self._options.threads)
+        write_partition(database, partition, self._options.threads, also)
 
 
 def index_partition(

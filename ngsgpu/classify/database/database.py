@@ -26,12 +26,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.classify.database.folder import FORMAT, MANIFEST
+from ngsgpu.classify.database.folder import HeldVersion, hold_version
+from ngsgpu.classify.database.manifests import (
+    BLOCKS,
+    INDEX_ARRAYS,
+    database_manifest,
+    partition_manifest,
+)
 from ngsgpu.classify.database.targets import (
     TARGET_ARRAYS,
     PlannedPartition,
@@ -43,23 +49,23 @@ from ngsgpu.classify.index.index import KEY_BITS, MIN_BITS, Index, Members
 from ngsgpu.classify.params import DatabaseParameters
 from ngsgpu.classify.sketch.references import windows_of_lengths
 from ngsgpu.errors import InputError
-from ngsgpu.io.output.store import (
+from ngsgpu.io.output.manifest import (
+    MANIFEST,
     REMEDY,
+    fields_of,
+    opened_whole,
+    sealed,
+)
+from ngsgpu.io.output.store import (
     FileList,
     check_content,
     check_sizes,
     damaged_files,
     open_array,
-    read_json,
 )
 
 if TYPE_CHECKING:
     from ngsgpu.taxonomy.tree import Taxonomy
-
-PARTITION_FORMAT: Final = "ngsgpu classification partition"
-VERSION: Final = 1
-BLOCKS: Final = "blocks"
-INDEX_ARRAYS: Final = ("directory", "entries", "locations")
 
 
 @dataclass(frozen=True)
@@ -118,6 +124,9 @@ class Database:
         generation: counts the changes of the database.
         loaded: partitions in memory, by number, for a database that is not on disk.
         verified: whether contents are compared with their checksums.
+        parts: names of the directories of targets and taxonomy on the disk.
+        manifest_bytes: size of the manifest on the disk.
+        held: keeps its files on the disk as long as it lives (``folder.hold_version``).
     """
 
     path: Path
@@ -129,6 +138,9 @@ class Database:
     generation: int = 1
     loaded: dict[int, Partition] = field(default_factory=dict)
     verified: bool = True
+    parts: tuple[str, ...] = ()
+    manifest_bytes: int = 0
+    held: HeldVersion | None = field(default=None, repr=False, compare=False)
 
     @cached_property
     def windows(self) -> NDArray[np.int64]:
@@ -158,6 +170,16 @@ class Database:
         )
         return replace(self, path=path, generation=generation, partitions=partitions)
 
+    def close(self) -> None:
+        """Let its files be removed when it is changed; what is mapped of them stays readable."""
+        if self.held is not None:
+            self.held.close()
+
+    def folders(self) -> list[Path]:
+        """The directories of its parts; those of partitions may not be built yet."""
+        names = [*self.parts, *(planned.folder for planned in self.partitions)]
+        return [self.path / name for name in names]
+
     def members(self, number: int) -> Members:
         """A partition's targets."""
         return Members.of(number, self.targets.partition, self.windows)
@@ -186,6 +208,9 @@ class Database:
                 f"partition {number} is not built yet",
                 f"build it with `ngsgpu db build -d {self.path} --only-partition {number}`",
             )
+        return opened_whole([folder], lambda: self._opened(number, planned, folder))
+
+    def _opened(self, number: int, planned: PlannedPartition, folder: Path) -> Partition:
         values = partition_manifest(folder, planned)
         files = values["files"]
         check_sizes(folder, files)
@@ -239,39 +264,21 @@ def open_index(folder: Path) -> Index:
     )
 
 
-def partition_manifest(folder: Path, planned: PlannedPartition) -> dict[str, Any]:
-    """Read a partition's manifest and check that it is the one that was planned.
-
-    Raises:
-        InputError: it is not.
-    """
-    values = read_json(folder / MANIFEST, PARTITION_FORMAT, VERSION)
-    try:
-        known = {f"{name}.npy" for name in INDEX_ARRAYS} <= values["files"].keys()
-        whole = known and {"digest", "entries", "locations"} <= values.keys()
-    except (AttributeError, KeyError):
-        whole = False
-    if not whole:
-        raise InputError(folder / MANIFEST, "the manifest is damaged", REMEDY)
-    if values["digest"] != planned.digest:
-        raise InputError(
-            folder,
-            "the partition belongs to another database: its targets or parameters differ",
-            REMEDY,
-        )
-    return values
-
-
 def open_database(
-    path: str | Path, *, load: Sequence[int] | None = (), verified: bool = True
+    path: str | Path,
+    *,
+    load: Sequence[int] | None = (),
+    verified: bool = True,
+    holds: bool = True,
 ) -> Database:
     """Open a database: the old version or the new one while it is being changed.
 
     Args:
         path: its directory.
-        load: partitions to open at once; None: all. Open partitions stay readable when the database
-            changes; others may be gone by then.
+        load: partitions to open at once; None: all.
         verified: whether to verify checksums, of the targets now, of indexes when they are used.
+        holds: whether what was opened stays on the disk until the database is closed, even if it
+            changes. Not for who changes it, and need not wait for itself.
 
     Raises:
         InputError: it is missing, damaged, truncated or of another version, or its taxonomy is not
@@ -279,9 +286,10 @@ def open_database(
     """
     path = Path(path)
     while True:
+        held = hold_version(path) if holds else None
         before = _version_on_disk(path)
         try:
-            database = _open(path, verified=verified)
+            database = _open(path, verified=verified, held=held)
             everything = range(len(database.partitions))
             for number in everything if load is None else load:
                 if number in everything:
@@ -303,10 +311,10 @@ def _version_on_disk(path: Path) -> tuple[int, ...]:
     return info.st_ino, info.st_mtime_ns, info.st_size
 
 
-def _open(path: Path, *, verified: bool) -> Database:
-    values = read_json(path / MANIFEST, FORMAT, VERSION)
-    try:
-        taxonomy = values["taxonomy"]
+def _open(path: Path, *, verified: bool, held: HeldVersion | None) -> Database:
+    values = database_manifest(path)
+    taxonomy = values["taxonomy"]
+    with fields_of(path / MANIFEST):
         database = Database(
             path=path,
             parameters=DatabaseParameters.from_json(values["parameters"]),
@@ -316,9 +324,10 @@ def _open(path: Path, *, verified: bool) -> Database:
             taxonomy_digest="" if taxonomy is None else taxonomy["digest"],
             generation=values["generation"],
             verified=verified,
+            parts=tuple(own["folder"] for own in (values["targets"], taxonomy) if own is not None),
+            manifest_bytes=len(sealed(values)),
+            held=held,
         )
-    except (KeyError, TypeError) as error:
-        raise InputError(path / MANIFEST, f"the manifest is damaged ({error})", REMEDY) from error
     nodes = 0 if database.taxonomy is None else len(database.taxonomy)
     check_targets(
         path / values["targets"]["folder"], database.targets, database.windows,

@@ -3,21 +3,23 @@
 A database can be written to a new path, into an empty directory, or in place of another database.
 Nothing that ``ngsgpu`` did not write is ever removed or replaced: a directory with other contents
 is refused. New parts get new names (their generation), the manifest is replaced last, and only then
-are the old parts removed, so that readers find the old or the new version.
+are the old parts removed, so that readers find the old or the new version. A reader locks the
+manifest that it reads. While one is locked, it keeps a second, hidden name, and its parts stay; the
+next change after its last reader has gone removes them.
 
 Changes wait for each other on the file ``.lock`` in the directory, which exists only during a
-change. The lock is the kernel's and ends with the process; readers need none.
+change. The locks are the kernel's and end with the process.
 """
 
 from __future__ import annotations
 
 import errno
 import fcntl
-import json
 import logging
 import os
 import re
 import shutil
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from io import FileIO
@@ -25,19 +27,19 @@ from pathlib import Path
 from typing import Any, Final
 
 from ngsgpu.ending import cleaned_up
-from ngsgpu.errors import InputError, OutputError
-from ngsgpu.io.output.atomic import output_error
-from ngsgpu.io.output.temporary import (
-    is_at,
-    remove_if_stale,
-    take_place,
-    temporary_folder,
-)
+from ngsgpu.errors import InputError
+from ngsgpu.io.mapped import open_regular
+from ngsgpu.io.output.atomic import AtomicFile, output_error
+from ngsgpu.io.output.commit import commit_all
+from ngsgpu.io.output.folder import AtomicFolder
+from ngsgpu.io.output.journal import finish_commits
+from ngsgpu.io.output.manifest import MANIFEST, parse_json
+from ngsgpu.io.output.places import is_at
+from ngsgpu.io.output.temporary import forget, remove_if_stale, remove_temporary, second_name
 
 logger = logging.getLogger("ngsgpu")
 
 FORMAT: Final = "ngsgpu classification database"
-MANIFEST: Final = "manifest.json"
 LOCK: Final = ".lock"
 
 _PART: Final = re.compile(r"(?:targets|taxonomy|partition-\d{4,})-(\d{4,})")
@@ -48,6 +50,10 @@ _ARRAYS: Final = (
     "taxid", "parent", "rank", "merged_taxid", "merged_index",
 )  # fmt: skip
 _FILES: Final = frozenset((MANIFEST, *(f"{name}.npy" for name in _ARRAYS)))
+_OLD_MANIFESTS: Final = f".{MANIFEST}.ngsgpu-*.tmp"
+_PATIENCE: Final = 200
+"""How often a reader tries to hold a version, 10 ms apart."""
+
 _NO_LOCKS: Final = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
 
 
@@ -127,20 +133,29 @@ def _foreign_file(folder: Path) -> str | None:
 
 def _manifest(place: Path) -> dict[str, Any] | None:
     """The manifest as far as it can be read, damaged or not."""
+    return _values_of(place / MANIFEST)
+
+
+def _values_of(manifest: Path) -> dict[str, Any] | None:
     try:
-        values = json.loads((place / MANIFEST).read_text(encoding="utf-8"))
+        with open_regular(manifest) as file:
+            values = parse_json(file.read())
     except (OSError, ValueError):
         return None
     return values if isinstance(values, dict) else None
 
 
 @contextmanager
-def database_folder(path: Path, inputs: Sequence[str | Path]) -> Iterator[tuple[Path, int]]:
+def database_folder(
+    path: Path, inputs: Sequence[str | Path], also: Sequence[AtomicFile] = ()
+) -> Iterator[tuple[Path, int]]:
     """A directory to write a database to, renamed to its final name on success.
 
     Args:
         path: the final name.
         inputs: see ``check_place``.
+        also: files that get their names together with a new directory, if it is one; they are
+            complete at the end of the block.
 
     Yields:
         The directory to write to, and the generation of the parts. Write the manifest last.
@@ -156,16 +171,9 @@ def database_folder(path: Path, inputs: Sequence[str | Path]) -> Iterator[tuple[
             check_place(path, inputs)  # once more: it may have changed while we waited
             yield place, generation
         return
-    with _errors_of(path), temporary_folder(place) as folder:
-        yield folder, 1
-        try:
-            folder.rename(place)
-        except OSError as error:
-            if error.errno in (errno.ENOTEMPTY, errno.EEXIST):
-                raise OutputError(
-                    f"{path}: another run wrote here at the same time; run again to replace it"
-                ) from error
-            raise
+    with _errors_of(path), AtomicFolder(path, replaces=False) as folder:
+        yield folder.place, 1
+        commit_all([folder, *also])
 
 
 @contextmanager
@@ -182,15 +190,26 @@ def changed(path: Path) -> Iterator[int]:
         if not (path / MANIFEST).exists():
             _remove_parts(path, lambda _: True)  # of a database that was never finished
         generation = 1 + max(map(_generation, _parts(path)), default=0)
+        old: list[Path] = []
 
         def remove_unused() -> None:
-            named = _named_parts(path)
-            if any(_generation(name) == generation for name in named):
-                _remove_parts(path, lambda name: name not in named)
-            else:
+            named = _named_parts(_manifest(path))
+            if not any(_generation(name) == generation for name in named):
+                for name in old:
+                    remove_temporary(name)
                 _remove_parts(path, lambda name: _generation(name) == generation)
+                return
+            for name in old:
+                remove_if_stale(name)
+                forget(name)
+            _remove_left(path)
+            for name in path.glob(_OLD_MANIFESTS):
+                named |= _named_parts(_values_of(name))
+            _remove_parts(path, lambda name: name not in named)
 
         with cleaned_up(remove_unused):
+            if (name := second_name(path / MANIFEST)) is not None:
+                old.append(name)
             yield generation
 
 
@@ -208,14 +227,14 @@ def _generation(name: str) -> int:
     return int(name.rsplit("-", 1)[1])
 
 
-def _named_parts(path: Path) -> set[str]:
-    """Names of the parts that the manifest names; none if it cannot be read."""
-    values = _manifest(path)
+def _named_parts(values: dict[str, Any] | None) -> set[str]:
+    """Names of the parts that a manifest names; none if it cannot be read."""
     try:
         parts = [values["targets"], values["taxonomy"], *values["partitions"]] if values else []
-        return {part["folder"] for part in parts if part is not None}
+        named = {part["folder"] for part in parts if part is not None}
     except (KeyError, TypeError):
         return set()
+    return {name for name in named if isinstance(name, str) and _PART.fullmatch(name)}
 
 
 def _remove_parts(path: Path, is_unused: Callable[[str], bool]) -> None:
@@ -224,9 +243,55 @@ def _remove_parts(path: Path, is_unused: Callable[[str], bool]) -> None:
         folder = path / name
         if _foreign_file(folder) is None:
             shutil.rmtree(folder, ignore_errors=True)
+    _remove_left(path)
+
+
+def _remove_left(path: Path) -> None:
+    """Remove what runs that were killed left, and old manifests that nobody holds any more."""
     for left in path.glob(".*.tmp"):
         if _TEMPORARY.fullmatch(left.name):
             remove_if_stale(left)
+
+
+class HeldVersion:
+    """A lock on a version of a database, until it is closed or dropped.
+
+    Args:
+        file: descriptor of its manifest.
+    """
+
+    def __init__(self, file: int) -> None:
+        self._file = file
+
+    def __del__(self) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the version."""
+        file, self._file = self._file, -1
+        if file >= 0:
+            os.close(file)
+
+
+def hold_version(path: Path) -> HeldVersion | None:
+    """Keep the parts of the present version of a database until the result is closed.
+
+    Its manifest is locked, together with other readers. None where there is no manifest, or no
+    locks: there a reader whose files vanish while it opens them begins again.
+    """
+    manifest = path / MANIFEST
+    for _ in range(_PATIENCE):
+        try:
+            with open_regular(manifest) as file:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                # It may have been replaced, and its parts removed, before it was locked.
+                if is_at(file.fileno(), manifest):
+                    return HeldVersion(os.dup(file.fileno()))
+        except BlockingIOError:
+            time.sleep(0.01)  # it has just been written, and is not ready
+        except (OSError, ValueError):
+            return None
+    return None
 
 
 @contextmanager
@@ -251,6 +316,7 @@ def locked(path: Path, *, shared: bool = False) -> Iterator[None]:
     with cleaned_up(release):
         with _errors_of(path):
             held.append(FileIO(_lock(lock, fcntl.LOCK_SH if shared else fcntl.LOCK_EX)))
+        finish_commits(path)  # a manifest that a killed run had decided on comes first
         yield
 
 
@@ -281,8 +347,14 @@ def _lock(lock: Path, kind: int) -> int:
 
 
 @contextmanager
-def atomic_directory(path: Path) -> Iterator[Path]:
+def atomic_directory(
+    path: Path, also: Callable[[], Sequence[AtomicFile]] = tuple
+) -> Iterator[Path]:
     """Fill a part of a database next to its final place; an older one is removed on success.
+
+    Args:
+        path: the final place.
+        also: completes files that get their names together with the part.
 
     Raises:
         InputError: the existing directory has foreign contents.
@@ -290,9 +362,9 @@ def atomic_directory(path: Path) -> Iterator[Path]:
     """
     if path.is_dir() and (foreign := _foreign_file(path)) is not None:
         raise InputError(path, f"holds {foreign}, which is not part of a database", "move it away")
-    with _errors_of(path), temporary_folder(path) as temporary:
-        yield temporary
-        take_place(temporary, path)
+    with _errors_of(path), AtomicFolder(path) as part:
+        yield part.place
+        commit_all([part, *also()])
 
 
 @contextmanager

@@ -27,6 +27,7 @@ from ngsgpu.device.team import Team
 from ngsgpu.errors import InputError
 from ngsgpu.io.compress.source import unpacked_size
 from ngsgpu.io.gpu.feed import IrregularInputError, say_read_by_cpu
+from ngsgpu.io.output.atomic import AtomicFile
 from ngsgpu.io.output.store import FileList
 from ngsgpu.run.options import RunOptions
 
@@ -108,7 +109,13 @@ class GpuBuilder:
         target, first_window, _ = database.members(number)
         return Partition(number, target, first_window, index.index())
 
-    def store(self, database: Database, number: int, sketches: list[GpuSketches]) -> None:
+    def store(
+        self,
+        database: Database,
+        number: int,
+        sketches: list[GpuSketches],
+        also: Callable[[], Sequence[AtomicFile]] = tuple,
+    ) -> None:
         """See ``build._Builder``."""
 
         def save(folder: Path) -> tuple[FileList, int, int]:
@@ -116,7 +123,7 @@ class GpuBuilder:
             self._build(database, number, sketches, index)
             return index.close()
 
-        store_partition(database, number, save, self._options.threads)
+        store_partition(database, number, save, self._options.threads, also)
 
     def _build(
         self, database: Database, number: int, sketches: Sequence[GpuSketches], index: NewIndex

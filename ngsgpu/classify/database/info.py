@@ -9,14 +9,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.classify.database.database import VERSION, Database, open_database, partition_manifest
-from ngsgpu.classify.database.folder import FORMAT, MANIFEST
+from ngsgpu.classify.database.database import Database, open_database
+from ngsgpu.classify.database.folder import hold_version
+from ngsgpu.classify.database.manifests import database_manifest, partition_manifest
 from ngsgpu.classify.database.plan import BYTES_PER_LOCATION_BUILT
 from ngsgpu.classify.database.targets import PlannedPartition
 from ngsgpu.classify.index.index import index_bytes
 from ngsgpu.device.memory import format_size
 from ngsgpu.errors import InputError
-from ngsgpu.io.output.store import REMEDY, damaged_files, read_json
+from ngsgpu.io.output.manifest import REMEDY
+from ngsgpu.io.output.store import damaged_files
 
 
 def partition_lines(database: Database, built: list[int] | None) -> list[str]:
@@ -107,7 +109,7 @@ def check_contents(database: Database, partitions: Sequence[int]) -> None:
     Raises:
         InputError: a file has changed.
     """
-    values = read_json(database.path / MANIFEST, FORMAT, VERSION)
+    values = database_manifest(database.path)
     parts = [(database.path / part["folder"], part["files"])
              for part in (values["targets"], values["taxonomy"]) if part is not None]  # fmt: skip
     for number in partitions:
@@ -130,7 +132,16 @@ def verify_database(path: str | Path) -> tuple[int, list[str]]:
         InputError: there is no database, or its manifest cannot be read.
     """
     path = Path(path)
-    values = read_json(path / MANIFEST, FORMAT, VERSION)
+    held = hold_version(path)
+    try:
+        return _verify(path)
+    finally:
+        if held is not None:
+            held.close()
+
+
+def _verify(path: Path) -> tuple[int, list[str]]:
+    values = database_manifest(path)
     damaged: list[str] = []
     files = 1
     for part in ("targets", "taxonomy"):

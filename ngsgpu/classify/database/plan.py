@@ -49,6 +49,7 @@ from ngsgpu.classify.sketch.references import (
 from ngsgpu.device.memory import format_size
 from ngsgpu.errors import HostMemoryError, UsageError
 from ngsgpu.io.compress.source import unpacked_size
+from ngsgpu.io.paths import Paths, listed
 from ngsgpu.io.text.batch import printable
 from ngsgpu.run.options import RunOptions
 from ngsgpu.run.progress import Progress
@@ -261,12 +262,12 @@ def check_taxa(
 
 
 def plan_database(
-    references: Sequence[str | Path],
+    references: Paths,
     path: str | Path,
     *,
     parameters: DatabaseParameters | None = None,
     taxonomy: str | Path | None = None,
-    maps: Sequence[str | Path] = (),
+    maps: Paths = (),
     request: PartitionRequest | None = None,
     options: RunOptions | None = None,
 ) -> Database:
@@ -277,6 +278,7 @@ def plan_database(
             at the path.
         UsageError: the request is impossible.
     """
+    references, maps = listed(references), listed(maps)
     parameters = parameters or DatabaseParameters()
     options = options or RunOptions()
     files = find_references(references)

@@ -125,7 +125,7 @@ def remove_references(
     options = options or RunOptions()
     chosen_targets(open_database(path), names, taxids)  # what is wrong is said before we wait
     with changed(path) as generation:
-        old = open_database(path)
+        old = open_database(path, holds=False)
         removed = chosen_targets(old, names, taxids)
         if removed.all():
             raise UsageError(f"{path}: no sequence would be left; remove the directory instead")

@@ -21,6 +21,7 @@ from typing import Final
 
 from ngsgpu.classify.sketch.references import find_references
 from ngsgpu.errors import InputError, UsageError
+from ngsgpu.io.paths import Paths, listed
 from ngsgpu.io.text.lines import read_line_blocks
 from ngsgpu.taxonomy.lineages import lineage_files
 
@@ -51,9 +52,9 @@ class Sources:
 
 
 def find_sources(
-    references: Sequence[str | Path],
+    references: Paths,
     taxonomy: str | Path | None = None,
-    maps: Sequence[str | Path] = (),
+    maps: Paths = (),
     kind: str = "auto",
     *,
     has_taxonomy: bool = False,
@@ -71,6 +72,7 @@ def find_sources(
         InputError: a directory is not of the kind given, or lacks something.
         UsageError: there is no such kind, or two taxonomies were found.
     """
+    references, maps = listed(references), listed(maps)
     if kind not in ("auto", "files", *KINDS):
         kinds = ", ".join(("auto", *KINDS, "files"))
         raise UsageError(f"--source {kind!r} is not known; choose one of {kinds}")

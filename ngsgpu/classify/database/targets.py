@@ -21,7 +21,8 @@ from ngsgpu.classify.index.index import MAX_LOCATIONS
 from ngsgpu.classify.params import DatabaseParameters, SketchParameters
 from ngsgpu.classify.sketch.references import windows_of_lengths
 from ngsgpu.errors import InputError
-from ngsgpu.io.output.store import REMEDY, starts_are_valid
+from ngsgpu.io.output.manifest import REMEDY
+from ngsgpu.io.output.store import starts_are_valid
 from ngsgpu.jit import interpreted_if_small, njit
 from ngsgpu.taxonomy.tree import RANKS, SEQUENCE, Taxonomy, rank_name
 

@@ -13,10 +13,11 @@ from pathlib import Path
 
 from ngsgpu.classify.database.add import add_references
 from ngsgpu.classify.database.database import Database, open_database
-from ngsgpu.classify.database.folder import MANIFEST
 from ngsgpu.classify.database.plan import PartitionRequest
 from ngsgpu.classify.params import DatabaseParameters
 from ngsgpu.classify.sketch.references import find_references
+from ngsgpu.io.output.manifest import MANIFEST
+from ngsgpu.io.paths import Paths, listed
 from ngsgpu.run.options import RunOptions
 from ngsgpu.taxonomy.dump import load_taxonomy
 
@@ -24,12 +25,12 @@ logger = logging.getLogger("ngsgpu")
 
 
 def update_database(
-    references: Sequence[str | Path],
+    references: Paths,
     path: str | Path,
     *,
     parameters: DatabaseParameters,
     taxonomy: str | Path | None = None,
-    maps: Sequence[str | Path] = (),
+    maps: Paths = (),
     request: PartitionRequest | None = None,
     options: RunOptions | None = None,
 ) -> Database | None:
@@ -51,11 +52,12 @@ def update_database(
     Raises:
         InputError: as for ``add_references``.
     """
+    references, maps = listed(references), listed(maps)
     path = Path(path)
     if not (path / MANIFEST).exists():
         return None
     files = find_references(references)
-    old = open_database(path)
+    old = open_database(path, holds=False)
     why = _why_anew(old, files, parameters, taxonomy, maps, request or PartitionRequest())
     if why is not None:
         logger.warning("%s: planned anew, since %s", path, why)

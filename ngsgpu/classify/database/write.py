@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from ngsgpu.classify.database.database import (
-    BLOCKS,
-    INDEX_ARRAYS,
-    PARTITION_FORMAT,
-    VERSION,
-    Database,
-    Partition,
-    open_index,
-)
-from ngsgpu.classify.database.folder import FORMAT, MANIFEST, atomic_directory
+from ngsgpu.classify.database.database import Database, Partition, open_index
+from ngsgpu.classify.database.folder import FORMAT, atomic_directory
+from ngsgpu.classify.database.manifests import BLOCKS, INDEX_ARRAYS, PARTITION_FORMAT, VERSION
 from ngsgpu.classify.index.index import block_sums
-from ngsgpu.io.output.store import FileList, save_arrays, write_json
+from ngsgpu.io.output.atomic import AtomicFile
+from ngsgpu.io.output.manifest import MANIFEST, save_manifest
+from ngsgpu.io.output.store import FileList, save_arrays
 
 
-def write_partition(database: Database, partition: Partition, threads: int = 1) -> None:
-    """Store a partition's index.
+def write_partition(
+    database: Database,
+    partition: Partition,
+    threads: int = 1,
+    also: Callable[[], Sequence[AtomicFile]] = tuple,
+) -> None:
+    """Store a partition's index; see ``store_partition``.
 
     Raises:
         OutputError: it cannot be written; an older one is unchanged.
@@ -31,7 +31,7 @@ def write_partition(database: Database, partition: Partition, threads: int = 1) 
     def save(folder: Path) -> tuple[FileList, int, int]:
         return save_arrays(folder, arrays, threads), len(index.entries), len(index.locations)
 
-    store_partition(database, partition.number, save, threads)
+    store_partition(database, partition.number, save, threads, also)
 
 
 def store_partition(
@@ -39,6 +39,7 @@ def store_partition(
     number: int,
     save: Callable[[Path], tuple[FileList, int, int]],
     threads: int = 1,
+    also: Callable[[], Sequence[AtomicFile]] = tuple,
 ) -> None:
     """Store a partition's index.
 
@@ -48,12 +49,13 @@ def store_partition(
         save: writes the arrays of the index into a directory, and returns the files (see
             ``store.save_arrays``) and the numbers of entries and locations.
         threads: threads that sum blocks.
+        also: completes files that get their names together with the partition.
 
     Raises:
         OutputError: it cannot be written; an older one is unchanged.
     """
     planned = database.partitions[number]
-    with atomic_directory(database.path / planned.folder) as folder:
+    with atomic_directory(database.path / planned.folder, also) as folder:
         files, entries, locations = save(folder)
         sums = block_sums(open_index(folder), threads)
         files = {**files, **save_arrays(folder, {BLOCKS: sums})}
@@ -65,11 +67,15 @@ def store_partition(
             "locations": locations,
             "files": files,
         }
-        write_json(folder / MANIFEST, values)
+        save_manifest(folder / MANIFEST, values)
 
 
-def write_manifest(database: Database) -> None:
+def write_manifest(database: Database, also: Sequence[AtomicFile] = ()) -> None:
     """Store all but the partitions, replacing the manifest last.
+
+    Args:
+        database: what is stored.
+        also: complete files that get their names together with the manifest.
 
     Raises:
         OutputError: something cannot be written.
@@ -114,4 +120,4 @@ def write_manifest(database: Database) -> None:
             for planned in database.partitions
         ],
     }
-    write_json(path / MANIFEST, values)
+    save_manifest(path / MANIFEST, values, also)

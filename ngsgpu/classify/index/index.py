@@ -181,10 +181,11 @@ def _unfold(
     bits: Integer,
     keys: NDArray[np.uint32],
 ) -> None:
-    """Write the key of every location to ``keys``."""
+    """Write the key of every location to ``keys``; the arrays may hold anything."""
     for bucket in range(directory.shape[0] - 1):
         location = np.int64(directory[bucket, 1])
-        for i in range(directory[bucket, 0], directory[bucket + 1, 0]):
+        last = min(np.int64(directory[bucket + 1, 0]), np.int64(entries.size))
+        for i in range(np.int64(directory[bucket, 0]), last):
             key = (np.int64(bucket) << (32 - bits)) | np.int64(entries[i] >> np.uint32(COUNT_BITS))
             count = np.int64(entries[i] & np.uint32(MAX_IN_ENTRY))
             keys[location : location + count] = key

@@ -16,7 +16,7 @@ from ngsgpu.classify.query.engine import Engine
 from ngsgpu.classify.query.gpu_batch import NULL, GpuBatch
 from ngsgpu.device.cuda.kernels import THREADS, KernelModule, grid_of_warps
 from ngsgpu.device.cuda.structs import Struct
-from ngsgpu.device.pinned import to_device, to_host
+from ngsgpu.device.pinned import empty_pinned, to_device, to_host
 
 KERNELS: Final = KernelModule("ngsgpu.classify.outputs", "reads.cu")
 _TEXT_ARRAYS: Final = ("text", "text_start", "row", "target_bytes", "target_start",
@@ -107,7 +107,6 @@ class GpuCaller:
     def call(self, batch: GpuBatch) -> CalledBatch:
         """Call queries; does not wait."""
         import cupy
-        import cupyx
 
         queries = len(batch)
         tiles = -(-queries // THREADS)
@@ -118,7 +117,7 @@ class GpuCaller:
             best=cupy.empty((queries, 4), dtype=cupy.int32),
             line_offsets=cupy.empty((KINDS, queries), dtype=cupy.uint32),
             tile_start=cupy.empty((KINDS, tiles), dtype=cupy.uint32),
-            totals=cupyx.empty_pinned(KINDS, dtype=np.uint32),
+            totals=empty_pinned((KINDS,), np.uint32),
             counted=cupy.cuda.Event(disable_timing=True),
         )
         KERNELS.launch(

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from ngsgpu.classify.query.queries import CandidateArrays, QueryBlock
 from ngsgpu.errors import InputError
 from ngsgpu.io.compress.deflate import compressed
+from ngsgpu.io.output.manifest import parse_json
 from ngsgpu.jit import Integer, njit
 
 FORMAT: Final = "ngsgpu candidates"
@@ -211,11 +212,11 @@ class CandidateFile:
     def _read_header(self) -> CandidateHeader:
         line = self._file.readline(_LONGEST_HEADER)
         try:
-            values = json.loads(line)
+            values = parse_json(line)
             if values.pop("format") != FORMAT:
                 raise ValueError
             version = values.pop("version")
-        except (ValueError, KeyError, AttributeError, TypeError, RecursionError) as error:
+        except (ValueError, KeyError, AttributeError, TypeError) as error:
             raise InputError(self.path, "is not a candidate file", "check the path") from error
         if version != VERSION:
             raise InputError(

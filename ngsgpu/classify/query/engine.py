@@ -73,15 +73,7 @@ class Engine:
 
     def _rules(self) -> QueryRules:
         parameters = self.parameters
-        for option, rank in (("--lowest", parameters.lowest), ("--highest", parameters.highest)):
-            if rank not in RANK_CODES:
-                known = ", ".join(RANK_CODES)
-                raise UsageError(f"{option} {rank!r} is not a rank; choose one of {known}")
         lowest, highest = RANK_CODES[parameters.lowest], RANK_CODES[parameters.highest]
-        if lowest > highest:
-            raise UsageError(
-                f"--lowest {parameters.lowest} is above --highest {parameters.highest}"
-            )
         min_hits = parameters.hits_needed(self.sketch.sketch)
         return QueryRules(
             min_hits=min_hits,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "ngsgpu/classify/query/batch.cuh"
+#include "ngsgpu/device/cuda/reduce.cuh"
 
 namespace {
 

@@ -5,6 +5,7 @@
 // holds are left to kernels that sort in device memory.
 #include "ngsgpu/classify/query/locations.cuh"
 #include "ngsgpu/device/cuda/block.cuh"
+#include "ngsgpu/device/cuda/reduce.cuh"
 
 namespace {
 

@@ -34,7 +34,7 @@ from ngsgpu.classify.run.samples import (
 )
 from ngsgpu.io.inputs import warn_of_mates
 from ngsgpu.io.output.writer import OutputGroup
-from ngsgpu.io.paths import check_distinct, is_stream
+from ngsgpu.io.paths import Paths, check_distinct, is_stream, listed
 from ngsgpu.io.text.reader import PhredOffset
 from ngsgpu.io.text.sample import ReadSample
 from ngsgpu.run.options import RunOptions, on_backend
@@ -125,7 +125,7 @@ class Classifier:
             return self._run(samples, outputs, source, progress)
 
     def merge(
-        self, files: Sequence[str | Path], outputs: SampleOutputs, sample: str | None = None
+        self, files: Paths, outputs: SampleOutputs, sample: str | None = None
     ) -> ClassificationStatistics:
         """Call the queries of a sample by the candidates that all partitions found.
 
@@ -137,6 +137,7 @@ class Classifier:
         Raises:
             InputError: a file is damaged, or they do not belong together or to the database.
         """
+        files = listed(files)
         with ExitStack() as stack:
             opened = []
             for path in files:

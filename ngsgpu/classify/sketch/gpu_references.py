@@ -26,6 +26,7 @@ from ngsgpu.classify.sketch.references import TargetSink
 from ngsgpu.device.pinned import PinnedPool
 from ngsgpu.io.compress.source import Source
 from ngsgpu.io.gpu.feed import IrregularInputError, read_whole
+from ngsgpu.io.paths import Watched
 from ngsgpu.io.text.reader import DEFAULT_LIMITS
 
 PIECE_BYTES: Final = 4 << 20
@@ -160,14 +161,17 @@ class PieceReader:
                 continue
             source.close()
             file = Path(path).open("rb", buffering=0)  # noqa: SIM115  # closed after its last task
+            watched = Watched(path, file.fileno())
             for offset in range(0, status.st_size, self._pinned.size):
                 size = min(self._pinned.size, status.st_size - offset)
                 last = offset + size == status.st_size
-                yield _Task(path, file, offset, size, offset == 0, last)
+                yield _Task(path, file, offset, size, offset == 0, last, watched)
 
     def _read(self, task: _Task, buffer: NDArray[np.uint8]) -> Iterator[Piece]:
         data = buffer[: task.size or 0]
         read_whole(task.file, data, task.offset)
+        if task.watched is not None:
+            task.watched.check()
         piece = Piece(task.path, data, np.flatnonzero(data == _MARK), task.first, task.last)
 
         def give() -> Iterator[Piece]:
@@ -215,6 +219,7 @@ class _Task:
     size: int | None
     first: bool
     last: bool
+    watched: Watched | None = None
 
 
 @dataclass(slots=True)

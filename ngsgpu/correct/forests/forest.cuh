@@ -7,6 +7,7 @@
 #include "ngsgpu/align/msa.cuh"
 #include "ngsgpu/correct/forests/gpu.structs"
 #include "ngsgpu/correct/rules/planes.cuh"
+#include "ngsgpu/device/cuda/reduce.cuh"
 
 constexpr int64_t NO_FOREST = int64_t(1) << 40;
 constexpr int LEAF = 0xFFFF;

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from ngsgpu.correct.forests.features import ANCHOR_FEATURES, CANDIDATE_FEATURES, COVERAGE_BITS
 from ngsgpu.errors import InputError, UsageError
 from ngsgpu.io.output.atomic import write_texts
+from ngsgpu.io.output.manifest import parse_json
 from ngsgpu.jit import njit
 
 MAGIC: Final = b"ngsgpu forests 1\n"
@@ -245,7 +246,7 @@ class Model:
             raise InputError(path, "its checksum is wrong", "copy or export the model again")
         head_text, _, payload = content.partition(b"\n")
         try:
-            head = json.loads(head_text)
+            head = parse_json(head_text)
             forests = {}
             at = 0
             for kind, names in FEATURES.items():

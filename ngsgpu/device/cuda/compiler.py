@@ -110,25 +110,34 @@ def compile_source(source: Path, target: Target, *, warnings_are_errors: bool = 
         nvrtc.destroyProgram(program)
 
 
-def fingerprint(source: Path, target: Target) -> str:
-    """Hash everything that the compiled code depends on, as 64 hexadecimal digits.
+def source_hash(source: Path, target: Target) -> str:
+    """Hash what a kernel file says and how it is compiled, as 64 hexadecimal digits.
 
-    That is the text of the file and of the headers of ngsgpu that it includes, directly or not;
-    the options and the architecture; the versions of CuPy, which brings the headers of CUB, and
-    of NVRTC.
+    That is the text of the file and of the headers of ngsgpu that it includes, directly or not; the
+    options and the architecture. Needs neither CuPy nor NVRTC.
 
     Raises:
         DeviceError: an included header of ngsgpu does not exist.
     """
-    import cupy
-
-    digest = hashlib.sha256()
-    versions = (cupy.__version__, _nvrtc().getVersion())
-    digest.update(repr((OPTIONS, target.architecture, versions)).encode())
+    digest = hashlib.sha256(repr((OPTIONS, target.architecture)).encode())
     for name, content in included(source).items():
         digest.update(f"\0{Path(name).name}\0{len(content)}\0".encode())
         digest.update(content)
     return digest.hexdigest()
+
+
+def fingerprint(source: Path, target: Target) -> str:
+    """Hash everything that the compiled code depends on, as 64 hexadecimal digits.
+
+    That is ``source_hash``, and the versions of CuPy, which brings CUB's headers, and of NVRTC.
+
+    Raises:
+        DeviceError: as ``source_hash``.
+    """
+    import cupy
+
+    versions = (cupy.__version__, _nvrtc().getVersion())
+    return hashlib.sha256(repr((source_hash(source, target), versions)).encode()).hexdigest()
 
 
 def included(source: Path) -> dict[str, bytes]:

@@ -5,9 +5,10 @@ A package with kernels makes one ``KernelModule`` and launches by name::
     KERNELS = KernelModule("ngsgpu.minhash")
     KERNELS.launch("sign_reads", (blocks,), (threads,), (keys, np.int64(count)))
 
-CuPy's own cache does not see changes of included headers, so compiled code is kept by a hash of
-all that it depends on (``ngsgpu.compiled``). ``python -m ngsgpu.device.cuda.kernels`` compiles
-every kernel of the package without a GPU and prints how long each took.
+A release brings machine code for common GPUs, found by a hash of sources and options; the compiler
+is loaded only where there is none. CuPy's own cache does not see changes of included headers, so
+what is compiled here is kept by a hash of all that it depends on (``ngsgpu.compiled``). ``python -m
+ngsgpu.device.cuda.kernels`` compiles every kernel without a GPU and prints how long each took.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from ngsgpu.device.cuda.compiler import (
     compile_source,
     fingerprint,
     known_architectures,
+    source_hash,
     target_for,
 )
 from ngsgpu.device.errors import device_error
@@ -106,8 +108,17 @@ class KernelModule:
         """Compiled code from the cache, or compiled now and kept there."""
         return self._kept(target, "", lambda: compile_source(self.path, target))
 
+    def prebuilt(self, target: Target) -> bytes | None:
+        """Compiled code that came with the installation; None if there is none of this source."""
+        return compiled.prebuilt(self.prebuilt_name(target))
+
+    def prebuilt_name(self, target: Target) -> str:
+        """What the installation calls the code, by what the source says."""
+        digest = source_hash(self.path, target)[:32]
+        return f"gpu.{self.name}-{target.architecture}-{digest}"
+
     def _kept(self, target: Target, suffix: str, make: Callable[[], bytes]) -> bytes:
-        folder = compiled.cache_folder()
+        folder = compiled.trusted_folder()
         if folder is not None:
             own = f"{self.name}-{target.architecture}-{fingerprint(self.path, target)}{suffix}"
             path = folder / own
@@ -133,6 +144,23 @@ class KernelModule:
         from cupy import cuda
 
         self._module(cuda.runtime.getDevice())
+
+    def compile_aside(self) -> None:
+        """Compile for the current GPU in a thread of its own, if that has not been done."""
+        from cupy import cuda
+
+        capability = int(cuda.Device().compute_capability)
+        if self.prebuilt(Target(f"sm_{capability}")) is None:
+            threading.Thread(
+                target=self._compile, args=(capability,), name="ngsgpu-compile", daemon=True
+            ).start()
+
+    def _compile(self, capability: int) -> None:
+        try:
+            with self._lock:
+                self.image(target_for(capability))
+        except NgsgpuError as error:  # a launch will say so
+            _LOG.debug("could not compile %s ahead: %s", self.name, error)
 
     def launch(
         self,
@@ -233,11 +261,19 @@ class KernelModule:
 
         # The runtime makes a context for the thread at its first real call only.
         cuda.runtime.free(0)
-        target = target_for(int(cuda.Device(device).compute_capability))
+        capability = int(cuda.Device(device).compute_capability)
         module = cuda.function.Module()
+        refused = (cuda.driver.CUDADriverError, cuda.runtime.CUDARuntimeError)
+        if (image := self.prebuilt(Target(f"sm_{capability}"))) is not None:
+            try:
+                module.load(image)
+                return module
+            except refused as error:  # a driver older than the compiler of the release
+                _LOG.debug("the driver refuses the prebuilt %s: %s", self.name, error)
+                module = cuda.function.Module()
         try:
-            module.load(self.image(target))
-        except (cuda.driver.CUDADriverError, cuda.runtime.CUDARuntimeError) as error:
+            module.load(self.image(target_for(capability)))
+        except refused as error:
             raise device_error(f"loading the kernels {self.name}", error) from error
         return module
 
@@ -295,8 +331,8 @@ def all_modules() -> list[KernelModule]:
 
 
 def architectures_to_check() -> list[str]:
-    """A100, H100 and H200, and the newest architecture NVRTC supports."""
-    return list(dict.fromkeys(["sm_80", "sm_90", f"sm_{known_architectures()[-1]}"]))
+    """T4, A100, H100 and H200, and the newest architecture NVRTC supports."""
+    return list(dict.fromkeys(["sm_75", "sm_80", "sm_90", f"sm_{known_architectures()[-1]}"]))
 
 
 def main(architectures: Sequence[str]) -> int:

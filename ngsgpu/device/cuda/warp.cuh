@@ -1,5 +1,6 @@
 // A warp whose lanes work together; all of them call these functions.
 #pragma once
+#include "ngsgpu/device/cuda/reduce.cuh"
 #include "ngsgpu/sequence/hashing.cuh"
 
 constexpr int LANES = 32;

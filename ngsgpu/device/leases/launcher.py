@@ -12,10 +12,8 @@ from typing import Any
 
 from ngsgpu.device.leases.lease import lease_gpus
 from ngsgpu.device.leases.record import NO_LEASE
+from ngsgpu.ending import SIGNALS
 from ngsgpu.errors import UsageError
-
-_PASSED_ON = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1,
-              signal.SIGUSR2)  # fmt: skip
 
 
 class _NotStartedError(UsageError):
@@ -102,16 +100,17 @@ class _Child:
 @contextlib.contextmanager
 def _signals() -> Iterator[_Child]:
     child = _Child()
-    before = {number: signal.getsignal(number) for number in _PASSED_ON}
+    before = {number: signal.getsignal(number) for number in SIGNALS}
     # Ignored signals (nohup) stay ignored, since the child inherits that.
     for number, handler in before.items():
-        if handler is not signal.SIG_IGN:
+        if handler not in (signal.SIG_IGN, None):
             signal.signal(number, child.pass_on)
     try:
         yield child
     finally:
         for number, handler in before.items():
-            signal.signal(number, handler)
+            if handler is not None:  # another library's, which Python cannot put back
+                signal.signal(number, handler)
 
 
 def _at_terminal() -> bool:

@@ -13,7 +13,8 @@ from ngsgpu.evaluate.correction.result import CorrectionEvaluation
 from ngsgpu.evaluate.truth.indels import BAND, CLAIM_INDEL, CLAIM_NO_INDEL, CLAIM_NONE
 from ngsgpu.evaluate.truth.matching import Counterparts, Names, first_difference, names_of
 from ngsgpu.evaluate.truth.records import RecordTable
-from ngsgpu.evaluate.truth.streams import Paths, RecordStream, check_true_lengths, listed, unwrapped
+from ngsgpu.evaluate.truth.streams import RecordStream, check_true_lengths, unwrapped
+from ngsgpu.io.paths import Paths, listed
 from ngsgpu.io.text.batch import RecordBatch
 from ngsgpu.sequence.codec import CODES
 

@@ -10,7 +10,8 @@ from ngsgpu.errors import InputError, UsageError
 from ngsgpu.evaluate.kmers.result import KmerEvaluation, Minority
 from ngsgpu.evaluate.kmers.sample import KmerCounts
 from ngsgpu.evaluate.truth.records import read_tables
-from ngsgpu.evaluate.truth.streams import Paths, listed, unwrapped
+from ngsgpu.evaluate.truth.streams import unwrapped
+from ngsgpu.io.paths import Paths, listed
 from ngsgpu.io.text.reader import read_batches
 
 ROOM = 1 << 24

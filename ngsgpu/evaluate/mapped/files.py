@@ -23,7 +23,8 @@ from ngsgpu.evaluate.mapped.sites import Sites, Thresholds, call_sites, read_kno
 from ngsgpu.evaluate.truth.matching import Names, first_difference, hashes_of, names_of
 from ngsgpu.evaluate.truth.merged import MergedReads
 from ngsgpu.evaluate.truth.reference import Reference, read_reference
-from ngsgpu.evaluate.truth.streams import Paths, RecordStream, listed, unwrapped
+from ngsgpu.evaluate.truth.streams import RecordStream, unwrapped
+from ngsgpu.io.paths import Paths, listed
 from ngsgpu.io.text.batch import RecordBatch
 from ngsgpu.sequence.codec import CODES
 

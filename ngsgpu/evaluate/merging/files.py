@@ -13,7 +13,8 @@ from ngsgpu.evaluate.truth.indels import find_indels
 from ngsgpu.evaluate.truth.matching import Counterparts, Names, names_of
 from ngsgpu.evaluate.truth.merged import MergedReads
 from ngsgpu.evaluate.truth.records import RecordTable
-from ngsgpu.evaluate.truth.streams import Paths, RecordStream, check_true_lengths, listed, unwrapped
+from ngsgpu.evaluate.truth.streams import RecordStream, check_true_lengths, unwrapped
+from ngsgpu.io.paths import Paths, listed
 from ngsgpu.io.text.batch import RecordBatch
 from ngsgpu.sequence.codec import CODES
 

@@ -14,13 +14,6 @@ from ngsgpu.evaluate.truth.records import RecordTable
 from ngsgpu.io.text.batch import RecordBatch
 from ngsgpu.io.text.reader import read_batches
 
-Paths = str | Path | Sequence[str | Path]
-
-
-def listed(paths: Paths) -> list[str | Path]:
-    """One path or several as a list."""
-    return [paths] if isinstance(paths, str | Path) else list(paths)
-
 
 class RecordStream:
     """The records of several files, in turn, in portions chosen by the caller."""

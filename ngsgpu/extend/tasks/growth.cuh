@@ -4,6 +4,7 @@
 // Where all candidates agree, nothing is weighed: six warp reductions give the next 64 columns and
 // mark the mixed ones. Lanes are candidates throughout.
 #pragma once
+#include "ngsgpu/device/cuda/reduce.cuh"
 #include "ngsgpu/extend/tasks/task.cuh"
 
 constexpr int MAX_QUALITY = 40, MIN_QUALITY = 2, QUALITY_PER_READ = 12;

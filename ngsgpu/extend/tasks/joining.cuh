@@ -1,6 +1,7 @@
 // From two tasks to one connection: the mate in a sequence, strict modes, merging; see
 // ngsgpu/extend/tasks/joining.py. Lanes are places of the mate, positions of the gap, or overlaps.
 #pragma once
+#include "ngsgpu/device/cuda/reduce.cuh"
 #include "ngsgpu/extend/tasks/task.cuh"
 
 // How a pair was connected, as in joining.py.

@@ -9,7 +9,6 @@ from __future__ import annotations
 import io
 import os
 import queue
-import stat
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -22,7 +21,7 @@ from numpy.typing import NDArray
 from ngsgpu.errors import InputError
 from ngsgpu.io.compress.formats import PACKED_ENDINGS, recognise
 from ngsgpu.io.compress.stream import Opened
-from ngsgpu.io.paths import read_at
+from ngsgpu.io.paths import Watched, read_at
 
 _READ_AHEAD: Final = 2
 _PATIENCE: Final = 1.0
@@ -74,6 +73,7 @@ class Source:
         path: the file's name as given.
         compression: the name of its format, as in ``formats``; ``plain`` for none.
         takes_offsets: whether chunks can be read in any order, with ``chunk_at``.
+        watched: the file, which must not change while it is read.
 
     Raises:
         InputError: the file is missing, a directory, unreadable, or in an unsupported compression
@@ -90,7 +90,7 @@ class Source:
         try:
             opened = Opened(raw, self.path, threads)
             self._kind = recognise(opened)
-            is_regular = stat.S_ISREG(os.fstat(raw.fileno()).st_mode)
+            self.watched = Watched(self.path, raw.fileno())
         except OSError as error:
             raw.close()
             raise _unreadable(self.path, error) from error
@@ -98,6 +98,7 @@ class Source:
             raw.close()
             raise
         self.compression = self._kind.name
+        is_regular = self.watched.identity is not None
         self.takes_offsets = self.compression == "plain" and is_regular and self.path != "-"
         self._errors: tuple[type[Exception], ...] = (EOFError, *self._kind.errors)
         self._stream = self._kind.stream(opened)
@@ -109,7 +110,8 @@ class Source:
         """Yield the file's chunks; none is empty.
 
         Raises:
-            InputError: the compressed data are damaged or end early, or the disk fails.
+            InputError: the compressed data are damaged or end early, the disk fails, or the file
+                changes while it is read.
         """
         self._thread.start()
         while (item := self._next()) is not None:
@@ -121,13 +123,14 @@ class Source:
         """One of the file's chunks, empty behind its end; may be called in any thread.
 
         Raises:
-            InputError: the disk fails.
+            InputError: the disk fails, or the file has changed since it was opened.
         """
         buffer = np.empty(self._room, dtype=np.uint8)
         try:
             done = read_at(self._raw, buffer, index * self._chunk_bytes)
         except OSError as error:
             raise _unreadable(self.path, error) from error
+        self.watched.check()
         return self._chunk(buffer, done)
 
     def _chunk(self, buffer: NDArray[np.uint8], filled: int) -> Chunk:
@@ -196,7 +199,8 @@ class Source:
             How many bytes were read; 0 at the end.
 
         Raises:
-            InputError: the compressed data are damaged or end early, or the disk fails.
+            InputError: the compressed data are damaged or end early, the disk fails, or the file
+                changes while it is read.
         """
         size = 0
         try:
@@ -206,11 +210,14 @@ class Source:
                     break
                 size += count
         except self._errors as error:
+            self.watched.check()  # rather the cause
             raise self._damaged(error) from error
         except OSError as error:
             if error.errno is None:
+                self.watched.check()
                 raise self._damaged(error) from error
             raise _unreadable(self.path, error) from error
+        self.watched.check()
         return size
 
     def _damaged(self, error: Exception) -> InputError:

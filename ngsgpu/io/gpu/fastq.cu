@@ -5,6 +5,7 @@
 // ngsgpu/io/text/scan.py; the packed arrays are those of ngsgpu/readset/cpu.py. A chunk is
 // smaller than the L2 cache, so that all kernels but the first find it there.
 #include "ngsgpu/device/cuda/block.cuh"
+#include "ngsgpu/device/cuda/reduce.cuh"
 #include "ngsgpu/io/gpu/parse.structs"
 #include "ngsgpu/io/gpu/lines.cuh"
 #include "ngsgpu/sequence/hashing.cuh"

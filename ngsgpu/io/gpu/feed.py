@@ -20,8 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.device.pinned import pinned_empty
-from ngsgpu.io.paths import read_at
-from ngsgpu.io.reread import FileIdentity, identify
+from ngsgpu.io.paths import FileIdentity, Watched, identify, read_at
 
 _LOG = logging.getLogger("ngsgpu")
 
@@ -102,6 +101,7 @@ class PinnedFile:
         self._piece_bytes = piece_bytes
         self._device = cupy.cuda.runtime.getDevice()
         self._file = Path(path).open("rb", buffering=0)  # noqa: SIM115  # closed by close()
+        self._watched = Watched(path, self._file.fileno())
         self.identity = identify(self._file.fileno())
         self.pieces = -(-self.identity.size // piece_bytes)
         self._submitted = 0
@@ -123,6 +123,7 @@ class PinnedFile:
         offset = index * self._piece_bytes
         size = min(self._piece_bytes, self.identity.size - offset)
         read_whole(self._file, buffer.array[:size], offset)
+        self._watched.check()
         return buffer, size
 
     def ready(self) -> bool:
@@ -133,6 +134,7 @@ class PinnedFile:
         """The next piece, in a buffer that is a byte longer, and its size; None after the last.
 
         Raises:
+            InputError: the file changes while it is read.
             IrregularInputError: the file cannot be read.
         """
         return self._reading.popleft().result() if self._reading else None

@@ -1,11 +1,11 @@
 // Gzip files on the GPU, any number of members, each of any number of deflate blocks.
 //
 // A batch of compressed bytes is cut where blocks begin: find_starts looks for bits that can be the
-// header of one, or the header of a BGZF block. A chunk, from one start to the next, is decoded by a
-// warp. What its matches refer to before the chunk is not known yet, so its symbols are bytes or
+// header of one, or the header of a BGZF block. A chunk, from one start to the next, is decoded by
+// a warp. What its matches refer to before the chunk is not known yet, so its symbols are bytes or
 // places in the 32 KiB before it (Kerbiriou and Chikhi, 2019; Knespel and Brunst, 2023). Then the
 // windows of all chunks are put together, and the places are replaced. A start was right if the
-// chunk before it ends there; what is wrong nevertheless does not have the checksum of its member.
+// chunk before it ends there; what is wrong nevertheless does not have its member's checksum.
 #include "ngsgpu/io/gpu/inflate.structs"
 #include "ngsgpu/io/gpu/deflate.cuh"
 
@@ -15,7 +15,7 @@ constexpr u32 kFinders = kLanes == 1 ? 1 : 256;  // threads that look for a star
 constexpr u32 kAtOnce = 8;              // places that each looks at before all compare
 constexpr u64 kNowhere = ~0ull;
 constexpr u64 kMember = 1ull << 63;     // of a place: a member's header is there, not a block
-constexpr u64 kPatience = 1ull << 23;   // bits behind the next start after which it was none
+constexpr u64 kPatience = 1ull << 20;   // bits behind the next start after which it was none
 constexpr u32 kPiece = 1024;            // bytes of which a thread makes the checksum
 constexpr u32 kPowers = 31;             // powers of two of bytes that checksums are moved by
 
@@ -117,6 +117,7 @@ __device__ Fate decode_chunk(const u32* words, u64 end, u64 place, u64 stop, Cod
     const u8* bytes = reinterpret_cast<const u8*>(words);
     const u64 passed = (stop & ~kMember) + kPatience;
     while (place != stop) {
+        if ((place & ~kMember) > (stop & ~kMember)) return kRanOut;
         if (place & kMember) {
             const u64 at = (place & ~kMember) / 8;
             const u64 behind = behind_header(bytes, at, end / 8);
@@ -126,7 +127,6 @@ __device__ Fate decode_chunk(const u32* words, u64 end, u64 place, u64 stop, Cod
             note(place, output.done);
             continue;
         }
-        if (place >= passed) return kRanOut;
         Bits bits(words, place);
         bool last;
         const Fate fate = decode_block(bits, end, passed, codes, output, &last);
@@ -176,7 +176,7 @@ extern "C" __global__ void __launch_bounds__(kFinders)
     starts[blockIdx.x] = found;
 }
 
-// Measure chunks: the place behind the last whole block of each, its symbols, and its members' ends.
+// Measure chunks: the place behind the last whole block of each, its symbols, its members' ends.
 //
 // A chunk goes from its own start to the next; the last one to the end of the data. ``ends`` lists
 // the members that end, ``ends_found`` of them, of which ``room`` are written.

@@ -30,7 +30,7 @@ from ngsgpu.io.gpu.feed import (
     pinned_chunk,
 )
 from ngsgpu.io.gpu.inflate import Inflater, NotForGpuError, inflating_bytes, text_room
-from ngsgpu.io.reread import identify
+from ngsgpu.io.paths import changed, identify
 
 _LOG = logging.getLogger("ngsgpu")
 
@@ -299,6 +299,9 @@ class InflatedFeed:
     def _by_host(self) -> None:
         """Give the text that follows on what was given, inflated on the host."""
         source = Source(self._path, threads=self._threads, chunk_bytes=self._chunk_bytes)
+        if source.watched.identity != self.identity:
+            source.close()
+            raise changed(self._path)
         free: queue.Queue[PinnedBuffer] = queue.Queue()
         for _ in range(_HOST_BUFFERS):
             free.put(PinnedBuffer(self._chunk_bytes + 1))

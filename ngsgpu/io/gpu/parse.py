@@ -151,6 +151,10 @@ class Parser:
         self._copies = copies
         self._kernels = cupy.cuda.get_current_stream()
         self._free = deque(Slot(chunk_bytes + 1) for _ in range(SLOTS))
+        for slot in self._free:
+            # Kernels launched before may still use what CuPy's pool gives as new memory, and the
+            # copies are on another stream.
+            slot.free.record(self._kernels)
         self._coming: deque[tuple[Slot, FeedChunk]] = deque()
         self._current: Slot | None = None
         self._left = (0, 0)

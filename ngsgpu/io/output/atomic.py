@@ -15,7 +15,7 @@ import mmap
 import os
 import stat
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Final, Self
@@ -24,7 +24,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.errors import OutputError, UsageError, output_error, shown_output
-from ngsgpu.io.output.temporary import is_at, remove_temporary, second_name, temporary_file
+from ngsgpu.io.output.commit import commit_all
+from ngsgpu.io.output.journal import Renaming
+from ngsgpu.io.output.places import is_at
+from ngsgpu.io.output.temporary import forget, remove_temporary, second_name, temporary_file
 from ngsgpu.io.paths import check_distinct, own_descriptor
 
 __all__ = [
@@ -213,6 +216,20 @@ class AtomicFile:
         """
         commit_all([self])
 
+    def renaming(self) -> Renaming | None:
+        """The rename that is to come; None for a stream."""
+        return None if self._temporary is None else Renaming(self._temporary, self._target)
+
+    @property
+    def replaces_at_once(self) -> bool:
+        """Whether the rename is a single step."""
+        return True
+
+    def pledge(self) -> None:
+        """Leave the temporary file where it is if the process ends: a journal has it."""
+        if self._temporary is not None:
+            forget(self._temporary)
+
     def keep_old(self) -> None:
         """Give the file to be replaced a second name, so that ``restore`` can bring it back.
 
@@ -259,29 +276,6 @@ class AtomicFile:
             with _lock:
                 _targets.discard(self._target)
         self._temporary = self._old = None
-
-
-def commit_all(files: Sequence[AtomicFile]) -> None:
-    """Give all files their names, or none.
-
-    Raises:
-        OutputError: a file cannot be closed or renamed; then all targets are unchanged, except on
-            file systems without hard links, where those already replaced stay replaced.
-    """
-    for file in files:
-        file.close()
-    try:
-        if len(files) > 1:  # one alone is renamed, or is not
-            for file in files:
-                file.keep_old()
-        for file in files:
-            file.rename()
-    except BaseException:
-        for file in files:
-            file.restore()
-        raise
-    for file in files:
-        file.discard()
 
 
 def _for_writing(number: int) -> int:

@@ -1,18 +1,23 @@
-"""Outputs that are folders with a manifest: they appear whole, and replace only their like."""
+"""Folders as outputs: they appear whole; those with a manifest replace only their like."""
 
 from __future__ import annotations
 
+import errno
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Self
 
-from ngsgpu.errors import InputError, UsageError, output_error
-from ngsgpu.io.output.temporary import take_place, temporary_folder
-
-MANIFEST: Final = "manifest.json"
+from ngsgpu.errors import InputError, OutputError, UsageError, output_error
+from ngsgpu.io.mapped import open_regular
+from ngsgpu.io.output.atomic import AtomicFile
+from ngsgpu.io.output.commit import Output, commit_all
+from ngsgpu.io.output.journal import Renaming, finish_commits
+from ngsgpu.io.output.manifest import MANIFEST
+from ngsgpu.io.output.places import is_at, take_place
+from ngsgpu.io.output.temporary import close_folder, forget, open_folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +35,105 @@ class FolderKind:
     files: frozenset[str]
 
 
+class AtomicFolder:
+    """A folder to be filled that gets its name only when it is committed; a context manager.
+
+    As ``AtomicFile``: at the end of its block it is gone unless ``commit_all`` took it.
+
+    Args:
+        path: the target; the folders above it are made if they are missing.
+        replaces: whether an older folder of its name is replaced; otherwise only an empty one.
+
+    Attributes:
+        path: the target as given.
+        place: where the files go.
+
+    Raises:
+        OutputError: it cannot be made.
+    """
+
+    def __init__(self, path: str | Path, *, replaces: bool = True) -> None:
+        self.path = path
+        self._target = Path(os.path.realpath(path))
+        self._may_replace = replaces
+        self._replaces = False
+        try:
+            self.place, self._lock = open_folder(self._target)
+        except OSError as error:
+            raise output_error(path, error) from error
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.discard()
+
+    def close(self) -> None:
+        """Nothing: its files were closed one by one."""
+
+    def renaming(self) -> Renaming:
+        """The rename that is to come."""
+        return Renaming(self.place, self._target)
+
+    @property
+    def replaces_at_once(self) -> bool:
+        """Whether the rename is a single step: two folders are exchanged by some systems only."""
+        return not (self._may_replace and self._target.exists())
+
+    def pledge(self) -> None:
+        """Leave the folder where it is if the process ends: a journal has it."""
+        forget(self.place)
+
+    def keep_old(self) -> None:
+        """Note whether there is an older one, which the rename keeps under the temporary name."""
+        self._replaces = self._may_replace and self._target.exists()
+
+    def rename(self) -> None:
+        """Give the folder its name.
+
+        Raises:
+            OutputError: it cannot be renamed.
+        """
+        try:
+            if self._may_replace:
+                take_place(self.place, self._target)
+            else:
+                self.place.rename(self._target)
+        except OSError as error:
+            if error.errno in (errno.ENOTEMPTY, errno.EEXIST):
+                raise OutputError(
+                    f"{self.path}: another run wrote here at the same time; run again to replace it"
+                ) from error
+            raise output_error(self.path, error) from error
+
+    def restore(self) -> None:
+        """Undo ``rename``, if it happened. Does not fail."""
+        if is_at(self._lock, self._target):
+            with suppress(OSError):
+                if not self._replaces:
+                    self._target.rename(self.place)
+                elif self.place.exists():
+                    take_place(self.place, self._target)
+
+    def discard(self) -> None:
+        """Remove what lies under the temporary name. Never fails."""
+        if self._lock >= 0:
+            close_folder(self.place, self._lock)
+            self._lock = -1
+
+
 @contextmanager
-def new_folder(path: str | Path, kind: FolderKind) -> Iterator[Path]:
+def new_folder(
+    path: str | Path, kind: FolderKind, also: Sequence[AtomicFile] = ()
+) -> Iterator[Path]:
     """A folder beside its final place, which it takes at the end of the block.
 
     An older one of its kind is replaced; nothing else is.
+
+    Args:
+        path: its place.
+        kind: what it is.
+        also: files that are complete at the end of the block and are committed together with it.
 
     Raises:
         InputError: the place has other contents.
@@ -42,13 +141,56 @@ def new_folder(path: str | Path, kind: FolderKind) -> Iterator[Path]:
         UsageError: the path is a stream.
     """
     check_place(path, kind)
-    place = Path(os.path.realpath(path))
     try:
-        with temporary_folder(place) as folder:
-            yield folder
-            take_place(folder, place)
+        with AtomicFolder(path) as folder:
+            yield folder.place
+            commit_all([folder, *also])
     except OSError as error:
         raise output_error(path, error) from error
+
+
+def write_tree(folder: Path, texts: Mapping[str, str]) -> None:
+    """Write small files (UTF-8) below a folder, all or none, with the folders that are missing.
+
+    Args:
+        folder: made if it is not there, as the folders above and below it.
+        texts: content by path in the folder.
+
+    Raises:
+        OutputError: one cannot be written; nothing is changed or made then.
+    """
+    paths = {Path(os.path.realpath(folder)) / name: text for name, text in texts.items()}
+    for above in {_lowest_there(path.parent) for path in paths}:
+        finish_commits(above)  # or what a killed run had decided on would appear on the way
+    tops = {path: _highest_missing(path.parent) for path in paths}
+    with ExitStack() as opened:
+        outputs: list[Output] = []
+        made: dict[Path, AtomicFolder] = {}
+        for path, text in paths.items():
+            top = tops[path]
+            if top is None:
+                outputs.append(file := opened.enter_context(AtomicFile(path)))
+                file.write(text.encode())
+                continue
+            if top not in made:
+                made[top] = opened.enter_context(AtomicFolder(top))
+            inside = made[top].place / path.relative_to(top)
+            try:
+                inside.parent.mkdir(parents=True, exist_ok=True)
+                inside.write_text(text, encoding="utf-8")
+            except OSError as error:
+                raise output_error(path, error) from error
+        commit_all([*outputs, *made.values()])
+
+
+def _lowest_there(path: Path) -> Path:
+    return next(own for own in (path, *path.parents) if os.path.lexists(own))
+
+
+def _highest_missing(path: Path) -> Path | None:
+    """The first of a folder and those above it, from the root, that is not there; None: all are."""
+    missing = [own for own in (path, *path.parents) if not os.path.lexists(own)]
+    return missing[-1] if missing else None
 
 
 def check_place(path: str | Path, kind: FolderKind) -> None:
@@ -67,9 +209,18 @@ def check_place(path: str | Path, kind: FolderKind) -> None:
         raise InputError(path, f"is a file, but {kind.noun} is a folder", "choose another name")
     foreign = sorted({entry.name for entry in place.iterdir()} - kind.files - {MANIFEST})
     manifest = place / MANIFEST
-    if not foreign and manifest.exists() and kind.mark.encode() not in manifest.read_bytes():
+    if not foreign and os.path.lexists(manifest) and not _has_mark(manifest, kind.mark):
         foreign = [MANIFEST]
     if foreign:
         raise InputError(
             path, f"holds {foreign[0]}, which is not part of {kind.noun}", "move it away"
         )
+
+
+def _has_mark(manifest: Path, mark: str) -> bool:
+    """Whether a manifest is a file with a mark."""
+    try:
+        with open_regular(manifest) as file:
+            return mark.encode() in file.read()
+    except (OSError, ValueError):
+        return False

@@ -6,9 +6,7 @@ Their directories appear atomically (``folder``).
 from __future__ import annotations
 
 import io
-import json
 import math
-import mmap
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -21,12 +19,12 @@ from isal import isal_zlib
 from numpy.typing import DTypeLike, NDArray
 
 from ngsgpu.errors import InputError
-from ngsgpu.io.output.atomic import output_error, write_text_atomically
+from ngsgpu.io.mapped import map_file, open_regular
+from ngsgpu.io.output.atomic import output_error
+from ngsgpu.io.output.manifest import REMEDY
 from ngsgpu.pool import map_all
 
 _CHUNK: Final = 1 << 24
-_SMALL: Final = 1 << 12
-REMEDY: Final = "build the database again, or copy it again from where it is whole"
 _CHANGED: Final = "the content has changed (CRC-32)"
 
 FileList = dict[str, dict[str, int]]
@@ -177,10 +175,21 @@ def _shift(bits: int) -> int:
     return _times(square, 0x40000000) if bits % 2 else square
 
 
+def array_checksum(array: NDArray[Any], threads: int = 1, before: int = 0) -> int:
+    """CRC-32 of the bytes of an array, behind those of which ``before`` is the checksum."""
+    flat = array.reshape(-1).view(np.uint8)
+    pieces = [flat[at : at + _CHUNK].data for at in range(0, len(flat), _CHUNK)]
+    value = before
+    sums = map_all(threads, isal_zlib.crc32, pieces, name="check")
+    for piece, own in zip(pieces, sums, strict=True):
+        value = joined_checksum(value, own, len(piece))
+    return value
+
+
 def checksum(path: Path) -> int:
     """CRC-32 of a file."""
     value = 0
-    with path.open("rb", buffering=0) as file:
+    with open_regular(path) as file:
         while chunk := file.read(_CHUNK):
             value = isal_zlib.crc32(chunk, value)
     return value
@@ -219,8 +228,9 @@ def damaged_files(folder: Path, files: Mapping[str, Mapping[str, int]]) -> list[
                 damaged.append(f"{path}: {_CHANGED}")
         except InputError as error:
             damaged.append(f"{path}: {error.cause}")
-        except OSError as error:
-            damaged.append(f"{path}: cannot be read ({os.strerror(error.errno or 0)})")
+        except (OSError, ValueError) as error:
+            reason = os.strerror(error.errno or 0) if isinstance(error, OSError) else error
+            damaged.append(f"{path}: cannot be read ({reason})")
     return damaged
 
 
@@ -242,12 +252,8 @@ def check_content(
         InputError: names the first file whose content has changed.
     """
     for name, array in arrays.items():
-        flat = array.reshape(-1).view(np.uint8)
-        pieces = [flat[at : at + _CHUNK].data for at in range(0, len(flat), _CHUNK)]
-        value = isal_zlib.crc32(array_header(array.dtype, array.shape))
-        sums = map_all(threads, isal_zlib.crc32, pieces, name="check")
-        for piece, own in zip(pieces, sums, strict=True):
-            value = joined_checksum(value, own, len(piece))
+        head = isal_zlib.crc32(array_header(array.dtype, array.shape))
+        value = array_checksum(array, threads, head)
         if value != files[f"{name}.npy"]["crc32"]:
             raise InputError(folder / f"{name}.npy", _CHANGED, REMEDY)
 
@@ -272,78 +278,18 @@ def open_array(
     width = () if columns is None else (columns,)
     start = len(array_header(dtype, (0, *width)))
     try:
-        size = path.stat().st_size
-        rows, odd = divmod(size - start, math.prod(width) * np.dtype(dtype).itemsize)
-        shape = (rows, *width)
-        with path.open("rb") as file:
-            header = file.read(start)
-            if rows < 0 or odd or header != array_header(dtype, shape):
+        with open_regular(path) as file:
+            size = os.fstat(file.fileno()).st_size
+            rows, odd = divmod(size - start, math.prod(width) * np.dtype(dtype).itemsize)
+            shape = (rows, *width)
+            if rows < 0 or odd or file.read(start) != array_header(dtype, shape):
                 raise InputError(path, "has unexpected contents", REMEDY)
-            if size < _SMALL:  # and what has no bytes cannot be mapped
-                return np.frombuffer(bytearray(file.read()), dtype=dtype).reshape(shape)
-            # "c": like arrays in memory to Numba, which else compiles the kernels once more.
-            array = np.memmap(file, dtype=dtype, mode="c", offset=start, shape=shape)
+            return map_file(path, file, dtype, shape, start)
     except (OSError, ValueError) as error:
         reason = os.strerror(error.errno or 0) if isinstance(error, OSError) else error
         raise InputError(
             path, f"a part of the database cannot be read ({reason})", REMEDY
         ) from error
-    mapped: object = array.base
-    if isinstance(mapped, mmap.mmap):
-        mapped.madvise(mmap.MADV_WILLNEED)
-    return np.asarray(array)
-
-
-def read_json(
-    path: Path, what: str, version: int, *, command: str = "ngsgpu db build"
-) -> dict[str, Any]:
-    """Read a manifest.
-
-    Args:
-        path: its file.
-        what: it is of.
-        version: that is read.
-        command: that builds one.
-
-    Raises:
-        InputError: it is missing, damaged, of something else, or of a version that is not read.
-    """
-    try:
-        text = path.read_text(encoding="utf-8")
-        values = json.loads(text)
-    except FileNotFoundError as error:
-        raise InputError(
-            path, f"there is no {what} here", f"check the path, or build it with `{command}`"
-        ) from error
-    except (OSError, ValueError) as error:
-        raise InputError(path, "the manifest is damaged", REMEDY) from error
-    if not isinstance(values, dict) or values.get("format") != what:
-        raise InputError(path, f"is not the manifest of a {what}", "check the path")
-    if values.get("version") != version:
-        raise InputError(
-            path,
-            f"is of version {values.get('version')} and this program reads version {version}",
-            f"build the database again with `{command}`",
-        )
-    if text != _sealed(values):
-        raise InputError(path, "the manifest was changed or damaged", REMEDY)
-    return values
-
-
-def write_json(path: Path, values: dict[str, Any]) -> None:
-    """Write a manifest, including a checksum of itself.
-
-    Raises:
-        OutputError: it cannot be written; an older one is unchanged.
-    """
-    write_text_atomically(path, _sealed(values))
-
-
-def _sealed(values: dict[str, Any]) -> str:
-    """The text of a manifest, its own checksum last."""
-    own = {name: value for name, value in values.items() if name != "crc32"}
-    own["crc32"] = isal_zlib.crc32(json.dumps(own).encode())
-    return json.dumps(own, indent=1) + "\n"
 
 
 def starts_are_valid(starts: NDArray[np.int64], size: int) -> bool:

@@ -14,35 +14,26 @@ Anything that must never be lost, such as the old version of a target, must not 
 from __future__ import annotations
 
 import atexit
-import ctypes
+import contextlib
 import errno
-import fcntl
 import os
-import re
-import secrets
-import shutil
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
 from ngsgpu.ending import before_ending
+from ngsgpu.io.output.journal import finish_commits
+from ngsgpu.io.output.places import is_at, is_temporary_of, remove, temporary_name, try_lock
 
-_MARK: Final = ".ngsgpu-"
-_ENDING: Final = ".tmp"
-_LONGEST_NAME: Final = 200
 _TRIES: Final = 100
-_EXCHANGE: Final = 2  # of renameat2(2)
-_HERE: Final = -100
 
 _in_use: dict[Path, int] = {}
 """Temporary files and folders of this process (of the process with this number: forks)."""
 
-
-def temporary_name(target: Path) -> Path:
-    """A new name for a temporary file or directory next to a target."""
-    return target.with_name(f"{_beginning(target)}{secrets.token_hex(4)}{_ENDING}")
+_made_folders: dict[Path, int] = {}
+"""Likewise the folders made for them that have nothing else in them so far."""
 
 
 def temporary_file(target: Path) -> tuple[Path, int]:
@@ -81,40 +72,47 @@ def temporary_folder(target: Path) -> Iterator[Path]:
     Raises:
         OSError: it cannot be created.
     """
+    path, lock = open_folder(target)
+    try:
+        yield path
+    finally:
+        close_folder(path, lock)
+
+
+def open_folder(target: Path) -> tuple[Path, int]:
+    """Begin a ``temporary_folder``: its path, and the descriptor with its lock.
+
+    Raises:
+        OSError: it cannot be created.
+    """
 
     def make(path: Path) -> int:
         path.mkdir()
         return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
 
-    target.parent.mkdir(parents=True, exist_ok=True)
-    path, lock = _made(target, make)
     try:
-        yield path
-    finally:
-        remove_temporary(path)
-        os.close(lock)
+        for parent in reversed([own for own in target.parents if not own.exists()]):
+            _made_folders[parent] = os.getpid()
+            parent.mkdir(exist_ok=True)
+        return _made(target, make)
+    except BaseException:
+        _remove_made_folders(target.parents)
+        raise
 
 
-def take_place(temporary: Path, path: Path) -> None:
-    """Rename a directory; an existing one is exchanged atomically if the system supports it."""
-    if not path.exists():
-        temporary.rename(path)
-        return
-    libc = ctypes.CDLL(None, use_errno=True)
-    exchange = getattr(libc, "renameat2", None)
-    names = os.fsencode(temporary), os.fsencode(path)
-    if exchange is None or exchange(_HERE, names[0], _HERE, names[1], _EXCHANGE) != 0:
-        old = temporary_name(path)
-        try:
-            path.rename(old)
-            temporary.rename(path)
-            remove_temporary(old)
-        except BaseException:
-            if path.exists():
-                remove_temporary(old)
-            else:
-                old.rename(path)
-            raise
+def close_folder(path: Path, lock: int) -> None:
+    """End a ``temporary_folder``: remove it, unless it has another name. Does not fail."""
+    remove_temporary(path)
+    _remove_made_folders(path.parents)
+    os.close(lock)
+
+
+def _remove_made_folders(folders: Iterable[Path]) -> None:
+    """Remove those of the folders, from the lowest up, that were made here and are empty."""
+    for folder in folders:
+        if _made_folders.pop(folder, None) == os.getpid():
+            with contextlib.suppress(OSError):  # there is something in it
+                folder.rmdir()
 
 
 def _made(target: Path, make: Callable[[Path], int]) -> tuple[Path, int]:
@@ -131,7 +129,7 @@ def _made(target: Path, make: Callable[[Path], int]) -> tuple[Path, int]:
             remove_temporary(path)
             raise
         # Until it was locked, another process may have taken it for stale.
-        if _locked(lock) is not False and is_at(lock, path):
+        if try_lock(lock) is not False and is_at(lock, path):
             return path, lock
         os.close(lock)
         remove_temporary(path)
@@ -145,7 +143,7 @@ def forget(path: Path) -> None:
 
 def remove_temporary(path: Path) -> None:
     """Remove a temporary file or folder with all that is in it. Does not fail."""
-    _remove(path)
+    remove(path)
     forget(path)
 
 
@@ -154,6 +152,7 @@ def remove_all() -> None:
     for path, process in list(_in_use.items()):
         if process == os.getpid():
             remove_temporary(path)
+    _remove_made_folders(reversed(list(_made_folders)))
 
 
 atexit.register(remove_all)
@@ -161,15 +160,18 @@ before_ending(remove_all)
 
 
 def remove_stale(target: Path) -> None:
-    """Remove unlocked temporary files and directories of a target. Never fails."""
-    pattern = re.compile(re.escape(_beginning(target)) + "[0-9a-f]+" + re.escape(_ENDING))
+    """Finish what killed runs left to be renamed, and remove unlocked temporary files of a target.
+
+    Never fails.
+    """
+    pending = finish_commits(target.parent)
     try:
-        names = [entry.name for entry in os.scandir(target.parent) if pattern.fullmatch(entry.name)]
+        names = [own.name for own in os.scandir(target.parent) if is_temporary_of(own.name, target)]
     except OSError:
         return
     for name in names:
         path = target.with_name(name)
-        if path not in _in_use:
+        if path not in _in_use and path not in pending:
             remove_if_stale(path)
 
 
@@ -192,41 +194,7 @@ def remove_if_stale(path: Path) -> None:
         return
     try:
         # Removed under the lock, or it could be one that has just been made.
-        if _locked(lock) and is_at(lock, path):
-            _remove(path)
+        if try_lock(lock) and is_at(lock, path):
+            remove(path)
     finally:
         os.close(lock)
-
-
-def is_at(descriptor: int, path: Path) -> bool:
-    """Whether an open file is the one under a name."""
-    try:
-        return os.path.samestat(os.fstat(descriptor), path.lstat())
-    except FileNotFoundError:
-        return False
-
-
-def _locked(descriptor: int) -> bool | None:
-    """Lock a file; False if another process has locked it, None if locks are unsupported."""
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError:
-        return None
-    return True
-
-
-def _remove(path: Path) -> None:
-    try:
-        if path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path, ignore_errors=True)
-        else:
-            path.unlink()
-    except OSError:
-        pass
-
-
-def _beginning(target: Path) -> str:
-    name = os.fsdecode(os.fsencode(target.name)[:_LONGEST_NAME])
-    return f".{name}{_MARK}"

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ngsgpu.jit import Integer, njit
 from ngsgpu.sequence.intrinsics import prefetch
-from ngsgpu.suffix.fm import BLOCK, SAMPLED, base_of, count_before
+from ngsgpu.suffix.fm import BLOCK, SAMPLED, base_of, row_before
 
 
 @njit(nogil=True, cache=True)
@@ -28,16 +28,22 @@ def place_of_row(
     sample: NDArray[np.int64],
     row: Integer,
 ) -> Integer:
-    """The place of a row's suffix in the text."""
-    steps = 0
+    """The place of a row's suffix in the text; -1 in a damaged index."""
+    steps = np.int64(0)
+    seen: Integer = np.int64(-1)
     while row % SAMPLED:
+        if row == seen:  # a circle
+            return np.int64(-1)
+        if steps & (steps - 1) == 0:
+            seen = row
         steps += 1
         if row == primary:
-            row = 0
+            row = np.int64(0)
         else:
             base = base_of(words, row - 1 if row > primary else row)
-            row = totals[base] + count_before(words, primary, row, base) + 1
-    return steps + sample[row // SAMPLED]
+            row = min(row_before(words, primary, totals, row, base), totals[4])
+    place = steps + sample[row // SAMPLED]
+    return place if place < totals[4] else np.int64(-1)
 
 
 @njit(nogil=True, cache=True)
@@ -75,8 +81,8 @@ def search_back(
         if code > 3:
             break
         base = 3 - code if turned else code
-        first = totals[base] + count_before(words, primary, low, base) + 1
-        after = totals[base] + count_before(words, primary, high, base) + 1
+        first = row_before(words, primary, totals, low, base)
+        after = row_before(words, primary, totals, high, base)
         if first >= after:
             break
         low, high = first, after
@@ -114,7 +120,7 @@ def find_maximal(
             reverse complement and the row after the last.
 
     Returns:
-        Number of matches, which may exceed the room for them.
+        Number of matches, which may exceed the room for them; -1 in a damaged index.
     """
     rows = np.empty(2, dtype=np.int64)
     count = 0
@@ -134,6 +140,8 @@ def find_maximal(
             if whole or stop == end:
                 break
             back = search_back(words, primary, totals, codes, low, stop + 1, False, rows)
+            if stop + 1 - back <= begin:
+                return -1
             begin = stop + 1 - back
     return count
 
@@ -155,7 +163,7 @@ def find_places(
         totals: of the index.
         sample: of the index.
         rows: int64[m].
-        places: int64[m], gets their places.
+        places: int64[m], gets their places; -1 in a damaged index.
     """
     for i in range(len(rows)):
         places[i] = place_of_row(words, primary, totals, sample, rows[i])

@@ -44,11 +44,17 @@ class DeviceIndex:
             self._streams = Shared(cuda.Stream(non_blocking=True) for _ in range(threads))
             cuda.Device().synchronize()
         self.primary = np.int64(index.primary)
+        self._damage = index.damage
 
     def matches(
         self, codes: NDArray[np.uint8], starts: NDArray[np.int64], shortest: int, *, whole: bool
     ) -> NDArray[np.int64]:
-        """The maximal matches of reads, int64[m, 5]; see ``find_maximal``."""
+        """The maximal matches of reads, int64[m, 5]; see ``find_maximal``.
+
+        Raises:
+            InputError: the index is damaged.
+            DeviceError: CUDA fails.
+        """
         import cupy
 
         reads = len(starts) - 1
@@ -60,6 +66,8 @@ class DeviceIndex:
             kept = cupy.empty(4 * _KEPT * reads, dtype=cupy.int64)
             counts = cupy.empty(reads, dtype=cupy.int32)
             KERNELS.launch_threads("count_matches", reads, *search, kept, counts)
+            if int(counts.min()) < 0:
+                raise self._damage()
             ends = cupy.cumsum(counts, dtype=cupy.int64)
             found = cupy.empty((int(ends[-1]), 5), dtype=cupy.int64)
             KERNELS.launch_threads("write_matches", reads, *search, kept, ends, found)
@@ -67,7 +75,7 @@ class DeviceIndex:
             return home
 
     def places(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Where the suffixes of rows are in the text, int64[m]."""
+        """Where the suffixes of rows are in the text, int64[m]; -1 in a damaged index."""
         import cupy
 
         if len(rows) == 0:

@@ -42,10 +42,17 @@ struct Index {
     __device__ int64_t row_before(int64_t row, int base) const {
         const int64_t position = row - (row > primary);
         const int64_t block = position / kBlock;
-        return totals[base] + counted(block, base) + in_block(block, int(position % kBlock), base) +
-               1;
+        const int64_t found = totals[base] + counted(block, base) +
+                              in_block(block, int(position % kBlock), base) + 1;
+        // One of the index, whatever it holds.
+        return found < 0 ? 0 : found > totals[4] + 1 ? totals[4] + 1 : found;
     }
     __device__ int base_before(int64_t row) const { return base_of(row - (row > primary)); }
+    // Row of the suffix one base longer.
+    __device__ int64_t step_back(int64_t row) const {
+        const int64_t found = row_before(row, base_before(row));
+        return found > totals[4] ? totals[4] : found;
+    }
 };
 
 // Adds bases of a read, as search_back does; returns how many.
@@ -68,9 +75,10 @@ __device__ __forceinline__ int64_t search_back(const Index& index, const uint8_t
     return added;
 }
 
-// Calls ``found(begin, end, low, high)`` for the maximal matches of a read.
+// Calls ``found(begin, end, low, high)`` for the maximal matches of a read. False: the index is
+// damaged.
 template <class Found>
-__device__ __forceinline__ void search_read(const Index& index, const uint8_t* codes, int64_t size,
+__device__ __forceinline__ bool search_read(const Index& index, const uint8_t* codes, int64_t size,
                                             int64_t shortest, bool whole, Found found) {
     int64_t begin = 0, low, high;
     while (begin < size) {
@@ -79,8 +87,11 @@ __device__ __forceinline__ void search_read(const Index& index, const uint8_t* c
         if (stop - begin >= shortest && (!whole || (begin == 0 && stop == size)))
             found(begin, stop, low, high);
         if (whole || stop == size) break;
-        begin = stop + 1 - search_back(index, codes, 0, stop + 1, false, &low, &high);
+        const int64_t next = stop + 1 - search_back(index, codes, 0, stop + 1, false, &low, &high);
+        if (next <= begin) return false;
+        begin = next;
     }
+    return true;
 }
 
 __device__ __forceinline__ void write_match(int64_t* out, int64_t begin, int64_t end, int64_t low,
@@ -93,7 +104,7 @@ __device__ __forceinline__ void write_match(int64_t* out, int64_t begin, int64_t
 
 }  // namespace
 
-// Counts the matches of each read, and keeps the first ones.
+// Counts the matches of each read, and keeps the first ones; -1 in a damaged index.
 extern "C" __global__ void __launch_bounds__(kThreads)
     count_matches(const uint32_t* words, const int64_t* totals, int64_t primary,
                   const uint8_t* codes, const int64_t* starts, int64_t reads, int64_t shortest,
@@ -102,13 +113,14 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     for (int64_t read = first_unit(); read < reads; read += unit_step()) {
         int32_t count = 0;
         const int64_t size = starts[read + 1] - starts[read];
-        search_read(index, codes + starts[read], size, shortest, whole != 0,
-                    [&](int64_t begin, int64_t end, int64_t low, int64_t high) {
-                        if (count < kKept)
-                            write_match(kept + 4 * (kKept * read + count), begin, end, low, high);
-                        ++count;
-                    });
-        counts[read] = count;
+        const bool whole_index = search_read(
+            index, codes + starts[read], size, shortest, whole != 0,
+            [&](int64_t begin, int64_t end, int64_t low, int64_t high) {
+                if (count < kKept)
+                    write_match(kept + 4 * (kKept * read + count), begin, end, low, high);
+                ++count;
+            });
+        counts[read] = whole_index ? count : -1;
     }
 }
 
@@ -139,16 +151,22 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     }
 }
 
-// Places of rows' suffixes.
+// Places of rows' suffixes; -1 in a damaged index.
 extern "C" __global__ void __launch_bounds__(kThreads)
     find_row_places(const uint32_t* words, const int64_t* totals, int64_t primary,
                     const int64_t* sample, const int64_t* rows, int64_t count, int64_t* places) {
     const Index index{words, totals, primary};
     for (int64_t i = first_unit(); i < count; i += unit_step()) {
-        int64_t row = rows[i], steps = 0;
-        for (; row % kSampled; ++steps)
-            row = row == primary ? 0 : index.row_before(row, index.base_before(row));
-        places[i] = steps + sample[row / kSampled];
+        int64_t row = rows[i], steps = 0, seen = -1;
+        bool circles = false;
+        for (; row % kSampled; ++steps) {
+            circles = row == seen;
+            if (circles) break;
+            if ((steps & (steps - 1)) == 0) seen = row;
+            row = row == primary ? 0 : index.step_back(row);
+        }
+        const int64_t place = circles ? -1 : steps + sample[row / kSampled];
+        places[i] = place < totals[4] ? place : -1;
     }
 }
 
@@ -191,7 +209,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
                 *wrong = 1;
                 break;
             }
-            row = index.row_before(row, base);
+            row = index.step_back(row);
             --place;
             if (row % kSampled == 0) {
                 if (sample[row / kSampled] != place) *wrong = 1;

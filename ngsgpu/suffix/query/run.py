@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.io.output.atomic import AtomicFile, check_distinct
+from ngsgpu.io.paths import Paths, listed
 from ngsgpu.io.text.batch import RecordBatch
 from ngsgpu.io.text.reader import read_batches
 from ngsgpu.jit import njit
@@ -69,7 +70,7 @@ class Found:
 
 def query_files(
     prefix: str | Path,
-    paths: Sequence[str | Path],
+    paths: Paths,
     out: str | Path,
     parameters: QueryParameters | None = None,
     options: RunOptions | None = None,
@@ -89,6 +90,7 @@ def query_files(
         UsageError: the output is an input.
         DeviceError: the GPU fails or the index does not fit there, and the CPU may not take over.
     """
+    paths = listed(paths)
     options = options or RunOptions()
     check_distinct(list(paths), [out], also_read=files_of_index(prefix))
     say_if_compiling()
@@ -184,6 +186,8 @@ class Searcher:
                 index.words, index.primary, index.totals, codes, starts, (0, reads), shortest,
                 own.whole, found,
             )  # fmt: skip
+            if count < 0:
+                raise index.damage()
             if count <= room:
                 return found[:count]
             room = count
@@ -201,6 +205,8 @@ class Searcher:
         else:
             places = np.empty(len(match), dtype=np.int64)
             find_places(index.words, index.primary, index.totals, index.sample, rows_shown, places)
+        if len(places) and int(places.min()) < 0:
+            raise index.damage()
         turn_places(found, len(index), at, places)
         length = found[match, 2] - found[match, 1]
         sequence, offset, reverse = self.places.locate(places, length)

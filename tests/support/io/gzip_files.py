@@ -32,13 +32,18 @@ def member(text: bytes, level: int = 6, strategy: int = zlib.Z_DEFAULT_STRATEGY)
     return deflater.compress(text) + deflater.flush()
 
 
+def _whole_reads(text: bytes, size: int) -> bytes:
+    """The reads within the first bytes of a text."""
+    return text[: text.rindex(b"\n@", 0, size) + 1]
+
+
 def gzip_file(kind: str, rng: random.Random) -> tuple[bytes, bytes]:
     """A file of one of ``KINDS``, and its text."""
     text = fastq_text(rng, rng.randrange(2000, 6000))
     if kind.startswith("gzip"):
         return member(text, int(kind[-1])), text
     if kind in ("fixed", "stored", "huffman"):
-        text = text[:200_000]
+        text = _whole_reads(text, 200_000)
         level = 0 if kind == "stored" else 6
         strategy = {"fixed": zlib.Z_FIXED, "huffman": zlib.Z_HUFFMAN_ONLY}.get(kind, 0)
         return member(text, level, strategy), text
@@ -74,7 +79,7 @@ def gzip_file(kind: str, rng: random.Random) -> tuple[bytes, bytes]:
         text = b"ACGT" * 60_000 + text[:1000] * 300 + b"\n" * 70_000 + text[:100_000]
         return member(text, 9), text
     if kind == "small":
-        text = text[:2000]
+        text = _whole_reads(text, 2000)
         return member(text[:1500]) + member(text[1500:]), text
     return member(b""), b""
 

@@ -9,7 +9,8 @@ import numpy as np
 
 from ngsgpu.io.compress.source import Source
 from ngsgpu.io.inputs import ReadFiles
-from ngsgpu.io.reread import FileLayout, ReadFilesLayout, Segment, identify
+from ngsgpu.io.paths import identify
+from ngsgpu.io.reread import FileLayout, ReadFilesLayout, Segment
 from ngsgpu.io.text.reader import PhredOffset
 from tests.support.io.records import compression
 

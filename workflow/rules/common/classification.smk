@@ -80,9 +80,19 @@ def read_databases(sheet, schema_file):
 
 
 def study_databases():
-    """Read the databases that the config names."""
+    """Read the databases that the config names.
+
+    Raises:
+        WorkflowError: the files are in a default storage.
+    """
     if config["databases"] is None:
         return {}
+    if workflow.storage_settings.default_storage_provider:
+        raise WorkflowError(
+            "databases do not work with a default storage, which carries single files between jobs "
+            "and no folders that several jobs write to; set databases to null, or leave out "
+            "--default-storage-provider"
+        )
     return read_databases(
         config["databases"],
         workflow.source_path("../../schemas/databases.schema.yaml"),
@@ -140,6 +150,12 @@ def sources_of(database):
         *(files_in(own.taxonomy, TAXONOMY_FILES) if own.taxonomy else []),
         *([given(own.map)] if own.map else []),
     ]
+
+
+def taxonomy_if_known(wildcards):
+    """The taxonomy of a job's database as a list of one or no folder."""
+    own = DATABASES[wildcards.database].taxonomy
+    return [given(own)] if own else []
 
 
 def plan_options(wildcards):

@@ -2,7 +2,7 @@
 # must not cost the other samples their results, nor the study its report. Snakemake makes no report of
 # outputs that are not there. So a job of a sample whose command fails for good makes its outputs empty
 # (each valid as what its name says), writes beside each why there is nothing in it (NAME.failed, or
-# NAME.skipped, which ngsgpu/report/absent.py reads), and ends well; jobs that get such an input pass it
+# NAME.skipped, which ngsgpu/report/absent.py reads), and ends well (guard.sh); jobs that get such an input pass it
 # on instead of running. The rule check_study, after the report, fails as long as there is any. Functions
 # and constants only.
 #
@@ -36,114 +36,47 @@ envvars:
 # Rules and files that tell, when they are made, which samples failed.
 TELLING = ("all", "check_study", "complete")
 
-# A note has the job's log and the log's last error, a line each; that of a folder lies in it. {inputs},
-# {outputs}, {folders} and {kept} (what a failure leaves alone if an earlier run made it) are quoted
-# lists. Called with the job's log; the commands after it are guarded. Tries are counted beside the log:
-# Snakemake says which one it is to resources only, and those may be the ones of a workflow that takes
-# the rule as a module.
-GUARD = r"""
-note_of() {{
-    local name=$1 kind
-    if [[ -d $name ]]; then name=$name/ngsgpu; fi
-    for kind in failed skipped; do
-        if [[ -f $name.$kind ]]; then echo "$name.$kind"; fi
-    done
-}}
-noted() {{ [[ -n $(note_of "$1") ]]; }}
-blank() {{
-    case $1 in
-        *.gz) printf '\x1f\x8b\x08\0\0\0\0\0\0\xff\x03\0\0\0\0\0\0\0\0\0' ;;
-        *.json | *.biom) echo '{{}}' ;;
-        *.html) echo '<!DOCTYPE html><title>No result</title><p>No result' ;;
-    esac > "$1"
-}}
-put_note() {{
-    local kind=$1 text=$2 file
-    shift 2
-    for file in "$@"; do
-        if [[ -d $file ]]; then file=$file/ngsgpu; else blank "$file"; fi
-        printf '%s\n' "$text" > "$file.$kind"
-    done
-}}
-note() {{
-    local kind=$1 message=$2
-    shift 2
-    put_note "$kind" "$guarded_log"$'\n'"$message" "$@"
-    echo "$kind, the study goes on without: $message ($guarded_log)" >&2
-}}
-pass_on() {{
-    local from
-    from=$(note_of "$1")
-    shift
-    put_note "${{from##*.}}" "$(< "$from")" "$@"
-}}
-last_error() {{
-    tail -n 50 "$guarded_log" | grep -i error | tail -n 1 || grep . "$guarded_log" | tail -n 1 || true
-}}
-settle() {{
-    local status=$1 file
-    case $status in 130 | 143) exit "$status" ;; esac
-    if ((status == 0)); then rm -f "$guarded_log.tries"; exit 0; fi
-    if last_error | grep -qE 'GPU|CUDA|backend cuda|No space left'; then exit "$status"; fi
-    if ((status != 2)) && {{ ((status == 3 || status > 128)) \
-        || tail -n 20 "$guarded_log" | grep -qiE 'memory|bad_alloc|time limit'; }}; then
-        echo "$status" >> "$guarded_log.tries"
-        if (($(wc -l < "$guarded_log.tries") <= {retries})); then exit "$status"; fi
-    fi
-    rm -f "$guarded_log.tries"
-    if ! {goes_on}; then exit "$status"; fi
-    note failed "$(last_error)" {outputs} {folders}
-    for file in {kept}; do
-        if [[ ! -e $file ]]; then note failed "$(last_error)" "$file"; fi
-    done
-    exit 0
-}}
-guard() {{
-    local file out
-    guarded_log=$1
-    for out in {outputs} {kept}; do
-        # Of an earlier run; where an output is kept, an empty one stands for none.
-        if noted "$out"; then rm -f "$out" "$out.failed" "$out.skipped"; fi
-    done
-    for out in {folders}; do mkdir -p "$out"; done
-    for file in {inputs}; do
-        if noted "$file"; then
-            pass_on "$file" {outputs} {folders}
-            for out in {kept}; do [[ -e $out ]] || pass_on "$file" "$out"; done
-            exit 0
-        fi
-    done
-    trap 'settle $?' EXIT
-}}
-guard"""
+GUARD = workflow.source_path("guard.sh")
+
+
+def tells_of_failures(names):
+    """Whether one of these rules or files does; a module's rules may have a prefix."""
+    return any(
+        name == own or name.endswith(f"_{own}")
+        for name in (Path(name).name for name in names)
+        for own in TELLING
+    )
 
 
 def goes_on():
     """Whether the study goes on without a sample that fails: if its report and check are to be made."""
     if workflow.is_main_process:
-        named = {Path(target).name for target in workflow.dag_settings.targets}
-        tells = not named or any(
-            name == own or name.endswith(f"_{own}") for name in named for own in TELLING
-        )
+        chosen = workflow.dag_settings.targets, workflow.dag_settings.until
+        tells = all(not names or tells_of_failures(names) for names in chosen)
         stored = workflow.storage_settings.default_storage_provider is not None
-        os.environ["NGSGPU_FAILED_SAMPLES"] = "go on" if tells and not stored else "stop"
+        os.environ["NGSGPU_FAILED_SAMPLES"] = (
+            "go on" if tells and not stored else "stop"
+        )
     return os.environ["NGSGPU_FAILED_SAMPLES"] != "stop"
 
 
 def guarded(inputs, output, kept=()):
-    """The text of GUARD for a job; outputs without a suffix are folders."""
-
-    def quoted(paths):
-        return " ".join(shlex.quote(str(path)) for path in paths)
-
-    return GUARD.format(
-        inputs=quoted(inputs),
-        outputs=quoted(path for path in output if Path(path).suffix),
-        folders=quoted(path for path in output if not Path(path).suffix),
-        kept=quoted(kept),
-        retries=MOST_RETRIES,
-        goes_on="true" if goes_on() else "false",
-    )
+    """Shell commands that guard a job; outputs without a suffix are folders."""
+    lists = {
+        "inputs": inputs,
+        "outputs": [path for path in output if Path(path).suffix],
+        "folders": [path for path in output if not Path(path).suffix],
+        "kept": kept,
+    }
+    told = [
+        f"guard_{name}=({' '.join(shlex.quote(str(path)) for path in paths)})"
+        for name, paths in lists.items()
+    ]
+    told += [
+        f"guard_retries={MOST_RETRIES}",
+        f"guard_goes_on={'true' if goes_on() else 'false'}",
+    ]
+    return f". {shlex.quote(GUARD)}; {'; '.join(told)}; guard"
 
 
 def guard(wildcards, input, output):

@@ -3,6 +3,9 @@
 # ngsgpu, which leases them.
 
 import os
+from pathlib import Path
+
+from snakemake.exceptions import WorkflowError
 
 
 def gpu_limit():
@@ -26,6 +29,29 @@ envvars:
     *["NGSGPU_BACKEND"] * ("NGSGPU_BACKEND" in os.environ),
 
 
+def has_gpu():
+    """Whether a driver shows a GPU here, NVIDIA's or that of Windows beneath Linux, and none is hidden."""
+    if os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1"):
+        return False
+    devices = Path(os.sep, "dev")
+    return any(devices.glob("nvidia[0-9]*")) or (devices / "dxg").exists()
+
+
+def check_gpu():
+    """Refuse to start jobs that insist on a GPU on a machine that has none.
+
+    Raises:
+        WorkflowError: they would run here, and there is no GPU.
+    """
+    is_here = workflow.is_main_process and workflow.local_exec and not workflow.dryrun
+    if is_here and "NGSGPU_BACKEND" not in os.environ and not has_gpu():
+        raise WorkflowError(
+            f"--resources gpu={GPU_LIMIT} asks for GPUs, but no NVIDIA GPU can be used here (see "
+            "nvidia-smi -L and CUDA_VISIBLE_DEVICES). Either leave out --resources gpu=N: everything "
+            "then runs on the CPU, with the same results; or run it where there is a GPU and its driver"
+        )
+
+
 def gpus(stage):
     """GPUs that a job of a stage asks for: as many as the config says, if any are granted.
 
@@ -35,8 +61,18 @@ def gpus(stage):
     """
     wanted = min(config[stage]["gpu"], GPU_LIMIT or 0)
     if stage == "correct" and config["correct"]["method"] == "spectrum":
-        return min(wanted, 1)
-    return wanted
+        wanted = min(wanted, 1)
+    return asked(wanted) if wanted else 0
+
+
+def asked(number):
+    """Function of a job that says how many GPUs it asks for, once it is known that there are any."""
+
+    def gpu(wildcards):
+        check_gpu()
+        return number
+
+    return gpu
 
 
 def backend_options(wildcards, resources):

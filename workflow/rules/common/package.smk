@@ -1,11 +1,14 @@
-# Where conda environments may be, and where they get ngsgpu from: a workflow that runs from a checkout of the project
-# installs that checkout, so that workflow and package are of one version. A workflow loaded from
-# elsewhere has no package beside it; envs/ngsgpu.post-deploy.sh then asks the package index. A
-# value that the user has set stays.
+# Where conda environments may be, and where they get ngsgpu from: a workflow that runs from a checkout
+# of the project installs that checkout, and one that is loaded from a git repository installs the same
+# commit of it, so that workflow and package are of one version. For any other there is no package
+# beside it; envs/ngsgpu.post-deploy.sh then asks the package index. A value that the user has set
+# stays.
 
 import os
+import re
 import subprocess
 from pathlib import Path
+from urllib.parse import quote, unquote
 
 from snakemake.exceptions import WorkflowError
 from snakemake.settings.types import DeploymentMethod
@@ -20,6 +23,32 @@ def checkout_of(environment):
     return root.resolve() if (root / "ngsgpu" / "__init__.py").is_file() else None
 
 
+# Where Snakemake finds a file of a repository, and where pip finds that repository.
+REPOSITORIES = {
+    r"git\+file://(?P<repo>/.+)/{file}@(?P<ref>.+)": "git+file://{repo}@{ref}",
+    r"https://raw\.githubusercontent\.com/(?P<repo>[^/]+/[^/]+)/(?P<ref>.+)/{file}": (
+        "git+https://github.com/{repo}@{ref}"
+    ),
+    r"https://(?P<host>[^/]+)/api/v4/projects/(?P<repo>[^/]+)/repository/files/{file}/raw\?ref=(?P<ref>.+)": (
+        "git+https://{host}/{repo}@{ref}"
+    ),
+}
+
+
+def repository_of(environment):
+    """The git repository that this workflow was loaded from, as pip takes it; None for another place."""
+    origin = str(environment.flags["sourcecache_entry"])
+    for pattern, source in REPOSITORIES.items():
+        if found := re.fullmatch(
+            pattern.format(file="envs(?:/|%2F)ngsgpu.yaml"), origin
+        ):
+            parts = {
+                name: quote(unquote(part)) for name, part in found.groupdict().items()
+            }
+            return source.format(**parts)
+    return None
+
+
 def commit_of(checkout):
     """Its commit, with ``-dirty`` if files were changed since; empty if git does not know it."""
     if checkout is None or not (checkout / ".git").exists():
@@ -32,10 +61,11 @@ def commit_of(checkout):
         return ""
 
 
-CHECKOUT = checkout_of(workflow.source_path("../../../envs/ngsgpu.yaml"))
-if CHECKOUT:
+ENVIRONMENT = workflow.source_path("../../../envs/ngsgpu.yaml")
+CHECKOUT = checkout_of(ENVIRONMENT)
+if PACKAGE := CHECKOUT or repository_of(ENVIRONMENT):
     # Where conda environments get ngsgpu from.
-    os.environ.setdefault("NGSGPU_SOURCE", str(CHECKOUT))
+    os.environ.setdefault("NGSGPU_SOURCE", str(PACKAGE))
 
 
 def check_conda_folder(settings):

@@ -5,6 +5,8 @@ import json
 import math
 import os
 
+from snakemake.iocontainers import InputFiles
+
 # Where not all jobs that are ready can start: those first whose followers take longest. Otherwise the
 # last sample may be corrected when GPUs have nothing else left, and its assemblies follow alone. All
 # jobs on GPUs come before those on CPUs, which could leave them no cores.
@@ -48,15 +50,27 @@ def unpacked_mb(paths):
     Raises:
         FileNotFoundError: a file is not there yet; Snakemake then asks again before the job runs.
     """
+    sizes = sizes_of(list(paths))
     return (
         sum(
-            # Snakemake knows a missing input by its path as it was given, which Path may change.
-            os.stat(path).st_size
-            * (UNPACKED if str(path).endswith(PACKED_ENDINGS) else 1)
-            for path in map(str, paths)
+            size * (UNPACKED if str(path).endswith(PACKED_ENDINGS) else 1)
+            for path, size in zip(paths, sizes, strict=True)
         )
         / 1e6
     )
+
+
+def sizes_of(paths):
+    """Sizes of files in bytes: where they are stored, if that is elsewhere.
+
+    Raises:
+        FileNotFoundError: a file is not there yet.
+    """
+    if any(getattr(path, "is_storage", False) for path in paths):
+        # Nothing is retrieved before the job starts, and Snakemake needs its resources by then.
+        return InputFiles(toclone=paths).size_files
+    # Snakemake knows a missing input by its path as it was given, which Path may change.
+    return [os.stat(str(path)).st_size for path in paths]
 
 
 def memory_for(stage):
