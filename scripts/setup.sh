@@ -3,12 +3,14 @@
 #   scripts/setup.sh demo    .venv with ngsgpu and Snakemake; ART, SPAdes, QUAST, fastp, MultiQC
 #   scripts/setup.sh test    the same, and what the tests and checks need: also CuPy and CUDA's
 #                            compiler, by which kernels are compiled without a GPU, FLASH,
-#                            which merging is compared with, and KronaTools
+#                            which merging is compared with, samtools, which BAM input is
+#                            compared with, and KronaTools
 #
 # Python packages come through uv or pip into .venv, .tools/quast and .tools/multiqc (elsewhere if
-# the checkout's path has a space: see TOOLS). ART, SPAdes, minimap2, bwa, fastp, FLASH and KronaTools are
-# taken from the PATH if they are there; else from conda environments under .tools/conda, where
-# conda, mamba or micromamba is on the PATH; else from the system's packages (apt-get as root or by sudo).
+# the checkout's path has a space: see TOOLS). ART, SPAdes, minimap2, bwa, fastp, FLASH, samtools
+# and KronaTools are taken from the PATH if they are there; else from conda environments under
+# .tools/conda, where conda, mamba or micromamba is on the PATH; else from the system's packages
+# (apt-get as root or by sudo).
 # Running it again is quick: what is up to date stays as it is.
 #
 # PYTHON names the interpreter to use instead of the newest on the PATH.
@@ -266,6 +268,7 @@ main() {
         setup_tool flash flash flash
         setup_tool bwa bwa bwa
         setup_tool minimap2 minimap2 minimap2
+        setup_tool samtools samtools samtools
         # Debian's name of KronaTools.
         setup_tool ktImportText krona radiant
     fi

@@ -100,7 +100,8 @@ def assemble(
     """Assemble the reads of an isolate into contigs.
 
     Reads are counted and compacted at the first k; the graph is cleaned; reads threaded through it
-    make the graph of the next k, and so on. Output names ending in .gz are compressed.
+    make the graph of the next k, and so on. Output names ending in .gz or .zst are
+    compressed.
 
     ngsgpu assemble -i R1.fq.gz -I R2.fq.gz -o contigs.fa --gfa graph.gfa
     """

@@ -74,8 +74,9 @@ def classify(
 ) -> None:
     """Classify reads by the minhash features they share with reference sequences (MetaCache).
 
-    Reads are FASTQ or FASTA of any length, plain, gzip, BGZF, bzip2 or xz; output names ending in
-    .gz are compressed. --samples classifies many samples and opens the database once.
+    Reads are FASTQ or FASTA of any length, plain, gzip, BGZF, bzip2, xz or zstd, or BAM or CRAM;
+    output names ending in .gz or .zst are compressed. --samples classifies many samples and opens
+    the database once.
 
     With a database:    ngsgpu classify -d DB -i R1.fq.gz -I R2.fq.gz -o calls.tsv --report r.txt
 

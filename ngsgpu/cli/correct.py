@@ -124,9 +124,9 @@ def correct(
 
     Only bases change: read order, names, comments, line endings and (without --quality)
     qualities are preserved.
-    Input is FASTQ or FASTA, plain, gzip, BGZF, bzip2 or xz; output names ending in .gz are
-    compressed (BGZF). - is standard input or output. Give all lanes of a library in one run: the
-    method relies on coverage.
+    Input is FASTQ or FASTA, plain, gzip, BGZF, bzip2, xz or zstd, or BAM or CRAM; output names
+    ending in .gz (BGZF) or .zst are compressed. - is standard input or output. Give all lanes of a
+    library in one run: the method relies on coverage.
 
     Single reads:   ngsgpu correct -i reads.fq.gz -o corrected.fq.gz
 

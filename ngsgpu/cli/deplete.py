@@ -67,8 +67,8 @@ def deplete(
     """Take the reads of a host (human, for example) out of FASTQ files.
 
     Mates stay together: a pair goes or stays as a whole. Kept records are unchanged and in order.
-    Input is FASTQ or FASTA, plain, gzip, BGZF, bzip2 or xz; output names ending in .gz are
-    compressed (BGZF). - is standard input or output.
+    Input is FASTQ or FASTA, plain, gzip, BGZF, bzip2, xz or zstd, or BAM or CRAM; output names
+    ending in .gz (BGZF) or .zst are compressed. - is standard input or output.
 
     Index once:  ngsgpu deplete-index human.fa.gz -o human.idx
 

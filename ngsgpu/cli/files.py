@@ -11,13 +11,22 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
-from typing import Any, Final
+from pathlib import Path
+from typing import Annotated, Any, Final
 
 import typer
 
+from ngsgpu.cli.options import option
 from ngsgpu.errors import UsageError
 
 PLACEHOLDER: Final = "{sample}"
+
+CramReference = Annotated[
+    str | None,
+    option(
+        ..., "FILE", "FASTA by which CRAM input was compressed.", show_default="from its header"
+    ),
+]
 
 
 _LARGEST: Final = {"threads": 4096, "seed": 2**63 - 1}
@@ -43,7 +52,9 @@ class Role(Enum):
     """Checked by the command itself once it knows the files."""
 
 
-_READS = dict.fromkeys(("in1", "in2"), Role.READS)
+_CRAM: Final = {"cram_reference": Role.READ}
+"""An option that every command has whose reads may be CRAM; ``guard`` adds it."""
+_READS = dict.fromkeys(("in1", "in2"), Role.READS) | _CRAM
 _REFERENCES = dict.fromkeys(("references", "taxonomy", "maps"), Role.READ)
 _CALLS = dict.fromkeys(
     (
@@ -85,7 +96,7 @@ FILES: Mapping[str, Mapping[str, Role]] = {
     "kmers histo": {"database": Role.DATABASE} | _written("out"),
     "kmers dump": {"database": Role.DATABASE} | _written("out"),
     "kmers info": {"database": Role.DATABASE},
-    "kmers query": {"in1": Role.READS, "database": Role.DATABASE} | _written("out"),
+    "kmers query": {"in1": Role.READS, "database": Role.DATABASE} | _CRAM | _written("out"),
     "kmers intersect": {"databases": Role.DATABASE} | _written("out"),
     "kmers subtract": {"databases": Role.DATABASE} | _written("out"),
     "kmers union": {"databases": Role.DATABASE} | _written("out"),
@@ -98,7 +109,7 @@ FILES: Mapping[str, Mapping[str, Role]] = {
     | {"single": Role.READS}
     | _written("out", "gfa", "scaffolds", "coverage", "stats"),
     "index build": {"reference": Role.READ, "out": Role.CHECKED_LATER},
-    "index query": {"in1": Role.READS, "index": Role.CHECKED_LATER} | _written("out"),
+    "index query": {"in1": Role.READS, "index": Role.CHECKED_LATER} | _CRAM | _written("out"),
     "classify": _READS
     | _REFERENCES
     | {"database": Role.DATABASE, "samples": Role.SHEET, "candidates": Role.WRITTEN}
@@ -269,6 +280,9 @@ def guard(app: typer.Typer, prefix: str = "") -> None:
 
 
 def _checked(name: str, command: Callable[..., Any]) -> Callable[..., Any]:
+    if "cram_reference" in FILES.get(name, {}):
+        command = _with_cram_reference(command)
+
     @functools.wraps(command)
     def run(**values: Any) -> Any:
         check_numbers(values)
@@ -276,7 +290,35 @@ def _checked(name: str, command: Callable[..., Any]) -> Callable[..., Any]:
         return command(**values)
 
     # Typer evaluates the annotations four times; evaluating them once saves start-up time.
+    return _with_signature(run, inspect.signature(command, eval_str=True))
+
+
+def _with_cram_reference(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the option ``--cram-reference``, which holds for all CRAM files of the command."""
+
+    @functools.wraps(command)
+    def run(*, cram_reference: str | None = None, **values: Any) -> Any:
+        if cram_reference is None:
+            return command(**values)
+        from ngsgpu.errors import InputError
+        from ngsgpu.io.alignments.cram import reference
+
+        if not Path(cram_reference).is_file():
+            raise InputError(cram_reference, "no such file", "check the path")
+        with reference(cram_reference):
+            return command(**values)
+
     signature = inspect.signature(command, eval_str=True)
-    run.__signature__ = signature  # type: ignore[attr-defined]
-    run.__annotations__ = {own.name: own.annotation for own in signature.parameters.values()}
-    return run
+    own = inspect.Parameter(
+        "cram_reference", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=CramReference
+    )
+    parameters = [*signature.parameters.values(), own]
+    return _with_signature(run, signature.replace(parameters=parameters))
+
+
+def _with_signature(
+    command: Callable[..., Any], signature: inspect.Signature
+) -> Callable[..., Any]:
+    command.__signature__ = signature  # type: ignore[attr-defined]
+    command.__annotations__ = {own.name: own.annotation for own in signature.parameters.values()}
+    return command

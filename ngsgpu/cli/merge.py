@@ -154,8 +154,8 @@ def merge(
 
     Of all overlaps of a pair the likeliest is taken if it is likely enough; reads that run into the
     adapter are trimmed. --flash merges as FLASH does.
-    Input is FASTQ, plain, gzip, BGZF, bzip2 or xz; output names ending in .gz are compressed
-    (BGZF). - is standard input or output. The order of the pairs is kept.
+    Input is FASTQ, plain, gzip, BGZF, bzip2, xz or zstd, or BAM or CRAM; output names ending in .gz
+    (BGZF) or .zst are compressed. - is standard input or output. The order of the pairs is kept.
 
     Merge:    ngsgpu merge -i R1.fq -I R2.fq -o M.fq --unmerged1 U1.fq --unmerged2 U2.fq
 

@@ -129,6 +129,14 @@ def show_plan(
         HostMemoryError: the memory does not suffice.
     """
     typer.echo(f"backend  {backend}")
+    if text := plan.contents.inflated:
+        from ngsgpu.device.memory import format_size
+
+        kept = options.kept_bytes
+        how = "once, and kept for the second reading"
+        if text > kept:
+            how = f"; {format_size(kept)} are kept for the second reading, the rest again"
+        typer.echo(f"inflates {format_size(text)} {how}")
     if backend.name == "cuda":
         gpu_plan = plan_for_this_gpu(plan, parameters, options)
         typer.echo("\n".join([*plan.inputs(), f"GPU      {gpu_plan.line()}"]))

@@ -49,7 +49,7 @@ def deplete_files(
         in1: files of single reads, of first mates, or of interleaved mates; ``-`` is standard
             input.
         out1: one output for each of ``in1``, or one for all; ``-`` is standard output. Names ending
-            in ``.gz`` are compressed.
+            in ``.gz`` or ``.zst`` are compressed.
         in2: files of second mates, as many as ``in1``, or none.
         out2: outputs for ``in2``.
         interleaved: whether ``in1`` holds both mates.

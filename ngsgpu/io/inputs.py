@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 from ngsgpu.errors import InputError, UsageError, output_error
+from ngsgpu.io.compress.alignments import ALIGNMENTS
 from ngsgpu.io.compress.source import Source
 from ngsgpu.io.paths import nameless_file, temporary_place
 from ngsgpu.io.text.batch import RecordBatch
 from ngsgpu.io.text.pairs import read_interleaved, read_pairs
-from ngsgpu.io.text.reader import PhredOffset, read_batches
+from ngsgpu.io.text.reader import PhredOffset, read_batches, unexpected_pairs
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +57,20 @@ class ReadFiles:
                 *self.inputs, threads=threads, phred_offset=phred_offset, chunk_bytes=chunk_bytes
             )
             return
-        read = read_interleaved if self.interleaved else read_batches
-        for batch in read(
-            self.inputs[0], threads=threads, phred_offset=phred_offset, chunk_bytes=chunk_bytes
-        ):
+        (path,) = self.inputs
+        if self.interleaved:
+            batches = read_interleaved(
+                path, threads=threads, phred_offset=phred_offset, chunk_bytes=chunk_bytes
+            )
+        else:
+            batches = read_batches(
+                path,
+                threads=threads,
+                phred_offset=phred_offset,
+                chunk_bytes=chunk_bytes,
+                refuse_pairs=not self.is_regular,
+            )
+        for batch in batches:
             yield (batch,)
 
 
@@ -75,7 +86,8 @@ def pair_inputs(
     Args:
         in1: files of single reads, of first mates, or of interleaved mates.
         in2: files of second mates, as many as ``in1``, or none.
-        interleaved: whether the files of ``in1`` hold both mates.
+        interleaved: whether the files of ``in1`` hold both mates; of BAM and CRAM their flags say
+            so, too.
         option: that says so, for messages.
 
     Raises:
@@ -93,7 +105,58 @@ def pair_inputs(
     if [str(path) for path in (*in1, *in2)].count("-") > 1:
         raise UsageError("standard input (-) can be given only once")
     mates = zip(in1, in2, strict=True) if in2 else ((path,) for path in in1)
-    return [ReadFiles(tuple(map(str, paths)), interleaved=interleaved) for paths in mates]
+    lanes = [ReadFiles(tuple(map(str, paths)), interleaved=interleaved) for paths in mates]
+    return lanes if interleaved or in2 else _with_pairs_by_flags(lanes, option)
+
+
+def _with_pairs_by_flags(lanes: list[ReadFiles], option: str) -> list[ReadFiles]:
+    """Lanes of one file each, which are interleaved if they are alignments of pairs."""
+    pairs = [holds_pairs(lane.inputs[0]) for lane in lanes]
+    if any(pairs) and not all(pairs):
+        own, other = (lanes[pairs.index(kind)].inputs[0] for kind in (True, False))
+        raise UsageError(
+            f"{own} holds pairs and {other} does not; read them in two runs, or, if all files "
+            f"hold interleaved pairs, add {option}"
+        )
+    return [replace(lane, interleaved=own) for lane, own in zip(lanes, pairs, strict=True)]
+
+
+def holds_pairs(path: str | Path) -> bool:
+    """Whether a file is BAM or CRAM and its first read has a mate.
+
+    Of streams, which can be read only once, that is not known; ``ReadFiles.batches`` and
+    ``keep_streams`` refuse those whose reads have mates. Faults of the file are left to its
+    readers.
+    """
+    if not Path(path).is_file():
+        return False
+    try:
+        source = Source(path, threads=1, chunk_bytes=_LOOKED_AT)
+        try:
+            if source.compression in ALIGNMENTS:
+                source.fill(memoryview(bytearray(1)))
+            return source.holds_pairs
+        finally:
+            source.close()
+    except (InputError, OSError):
+        return False
+
+
+def single_inputs(paths: Sequence[str | Path], option: str) -> list[ReadFiles]:
+    """Files of reads without mates.
+
+    Args:
+        paths: the files.
+        option: that names them, for messages.
+
+    Raises:
+        InputError: one is BAM or CRAM, and its reads have mates.
+    """
+    for path in paths:
+        if holds_pairs(path):
+            raise InputError(path, f"{option} is for single reads, but its reads have mates",
+                             "give the file with -i")  # fmt: skip
+    return [ReadFiles((str(path),)) for path in paths]
 
 
 def plan_lanes(
@@ -143,6 +206,7 @@ def keep_streams(lanes: Sequence[ReadFiles]) -> Iterator[list[ReadFiles]]:
 
     Raises:
         UsageError: standard input is closed.
+        InputError: a stream of single reads is BAM or CRAM of pairs.
         OutputError: a stream cannot be spooled.
     """
     inputs = [path for lane in lanes for path in lane.inputs]
@@ -153,6 +217,9 @@ def keep_streams(lanes: Sequence[ReadFiles]) -> Iterator[list[ReadFiles]]:
         files = {stream: stack.enter_context(nameless_file()) for stream in streams}
         _keep_all(files)
         kept = {stream: f"/proc/self/fd/{file.fileno()}" for stream, file in files.items()}
+        for lane in lanes:
+            if not lane.paired and (stream := lane.inputs[0]) in kept and holds_pairs(kept[stream]):
+                raise unexpected_pairs(stream)
         try:
             yield [
                 replace(

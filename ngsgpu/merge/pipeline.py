@@ -52,7 +52,7 @@ def merge_files(
         in1: files of first mates, or of interleaved mates; ``-`` is standard input. Several are
             concatenated.
         in2: files of second mates, as many as ``in1``, or none.
-        outputs: output files; names ending in ``.gz`` are compressed.
+        outputs: output files; names ending in ``.gz`` or ``.zst`` are compressed.
         interleaved: whether ``in1`` holds both mates.
         parameters: merging parameters.
         phred_offset: 33, 64, or ``auto`` (33, but input that looks like 64 is refused).

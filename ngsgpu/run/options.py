@@ -25,7 +25,7 @@ from ngsgpu.device.leases import keep_gpus
 from ngsgpu.device.memory import available_memory, format_size
 from ngsgpu.device.team import Team, free_unused
 from ngsgpu.errors import DeviceError, HostMemoryError, check_choice, check_range
-from ngsgpu.io.compress.deflate import DEFAULT_LEVEL, MAX_LEVEL
+from ngsgpu.io.compress.packing import DEFAULT_LEVEL, MAX_LEVEL
 from ngsgpu.io.text.reader import CHUNK_BYTES
 from ngsgpu.sequence.codec import words_for
 
@@ -125,6 +125,7 @@ class Contents:
         paired: whether reads have mates.
         read_bytes: size of the read set; None if it is not known yet.
         estimated: whether the numbers are estimates.
+        inflated: bytes of text in compressed inputs; 0 if it is not known.
     """
 
     reads: int
@@ -133,6 +134,7 @@ class Contents:
     paired: bool
     read_bytes: int | None = None
     estimated: bool = False
+    inflated: int = 0
 
     def times(self, factor: float) -> Contents:
         """The contents of so many times the same reads, about."""

@@ -142,14 +142,13 @@ def _parts(
     return out[:size]
 
 
-def class_paths(prefix: str, outputs: int, compressed: bool) -> list[str]:
+def class_paths(prefix: str, outputs: int, ending: str) -> list[str]:
     """Names of the outputs by class, those of a class together.
 
     Args:
         prefix: of the names.
         outputs: 2 if mates are in files of their own.
-        compressed: whether names end in ``.gz``.
+        ending: of the names, by which they are compressed: ``.gz``, ``.zst`` or nothing.
     """
     mates = ("_1", "_2") if outputs == 2 else ("",)
-    end = ".fastq.gz" if compressed else ".fastq"
-    return [f"{prefix}.{name}{mate}{end}" for name in CLASSES for mate in mates]
+    return [f"{prefix}.{name}{mate}.fastq{ending}" for name in CLASSES for mate in mates]

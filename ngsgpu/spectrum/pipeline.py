@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
+from ngsgpu.io.compress.packing import packing_of
 from ngsgpu.io.inputs import plan_lanes
 from ngsgpu.io.paths import Paths, listed
 from ngsgpu.io.text.reader import PhredOffset
@@ -51,7 +52,7 @@ def correct_files(
         in1: files of single reads, of first mates, or of interleaved mates; ``-`` is standard
             input.
         out1: one output for each of ``in1``, or one for all; ``-`` is standard output. Names ending
-            in ``.gz`` are compressed.
+            in ``.gz`` or ``.zst`` are compressed.
         in2: files of second mates, as many as ``in1``, or none.
         out2: outputs for ``in2``.
         interleaved: whether ``in1`` holds both mates.
@@ -75,7 +76,9 @@ def correct_files(
     options = options or RunOptions()
     lanes, outputs = plan_lanes(in1, in2, out1, out2, interleaved=interleaved)
     width = len(lanes[0].inputs)
-    by_class = [] if split is None else class_paths(str(split), width, outputs[0].endswith(".gz"))
+    packing = packing_of(outputs[0])
+    ending = packing.endings[0] if packing is not None else ""
+    by_class = [] if split is None else class_paths(str(split), width, ending)
     paths = [*outputs, *by_class]
     numbers = range(len(outputs), len(paths), width)
     classes = [range(first, first + width) for first in numbers]

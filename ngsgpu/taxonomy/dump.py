@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.errors import InputError
+from ngsgpu.io.compress.formats import PACKED_ENDINGS
 from ngsgpu.io.compress.source import unpacked_size
 from ngsgpu.io.text.keys import fnv64
 from ngsgpu.io.text.lines import LineBlock, read_line_blocks
@@ -77,7 +78,7 @@ def load_taxonomy(directory: str | Path) -> Taxonomy:
 
 
 def _optional(folder: Path, name: str) -> Path | None:
-    candidates = [folder / f"{name}{ending}" for ending in ("", ".gz", ".bz2", ".xz")]
+    candidates = [folder / f"{name}{ending}" for ending in ("", *PACKED_ENDINGS)]
     return next((path for path in candidates if path.exists()), None)
 
 

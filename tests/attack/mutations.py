@@ -5,27 +5,33 @@ from __future__ import annotations
 import gzip
 import random
 import re
+import struct
 import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+from ngsgpu.io.compress.zstd import library as zstd
 from tests.attack.arena import Arena, Case, Verdict
 from tests.attack.databases import is_of_database
 from tests.attack.judge import difference, files_below
-from tests.attack.world import COMMANDS
+from tests.attack.world import COMMANDS, zstd_frames
+from tests.support.io.alignments import read_bam
 from tests.support.io.oracle import Bad, read_fasta, read_fastq
-from tests.support.io.records import Record
+from tests.support.io.records import Record, bgzf
 
 _COMMANDS: Final = [
     command
     for command in COMMANDS
     if not all(is_of_database(Path(name)) for name in command.inputs)
 ]
+_DAMAGED: Final = (OSError, EOFError, ValueError, struct.error, zlib.error, zstd.ZstdError)
 _TOKENS: Final = (
     b"\0", b"\n", b"\r\n", b"@", b">", b"+", b"\t", b" ", b"N", b"-1", b"99999999999999999999",
     b"\xff", b"\xef\xbb\xbf", b"{", b"]", b'"', b"/1", b"|", b"\x1b[31m", b"1e999", b"NaN",
 )  # fmt: skip
+_READS: Final = ("r1.", "r2.", "x1.", "x2.", "p.")
+"""Beginnings of the names of read files."""
 _OFTEN_CHECKED: Final = 0.1
 
 
@@ -90,14 +96,22 @@ _CHANGES: Final[list[Callable[[bytes, random.Random], bytes]]] = [
 ]  # fmt: skip
 
 
+_PACKED: Final[dict[str, tuple[Callable[[bytes], bytes], Callable[[bytes], bytes]]]] = {
+    ".gz": (gzip.decompress, lambda data: gzip.compress(data, 1)),
+    ".zst": (zstd.decompress, zstd_frames),
+    ".bam": (gzip.decompress, lambda data: bgzf(data, 5000)),
+}
+
+
 def attack(arena: Arena, name: str, source: random.Random) -> Verdict:
     """Change one input of one command and run it."""
     command = source.choice(_COMMANDS)
     with arena.case(command, name) as case:
         path = _chosen_input(case, source)
         data = path.read_bytes()
-        if path.suffix == ".gz" and source.random() < 0.5:
-            path.write_bytes(gzip.compress(mutate(gzip.decompress(data), source), 1))
+        if path.suffix in _PACKED and source.random() < 0.5:
+            unpack, pack = _PACKED[path.suffix]
+            path.write_bytes(pack(mutate(unpack(data), source)))
         else:
             path.write_bytes(mutate(data, source))
         what = f"{command.name}: {path.relative_to(case.folder)} changed"
@@ -157,17 +171,22 @@ def _used_whole(case: Case) -> str:
 def records_of(path: Path) -> list[Record] | str:
     """All records of a file, or why it is none that may be used."""
     data = path.read_bytes()
-    if data[:2] == b"\x1f\x8b":
-        try:
-            data = gzip.decompress(data)
-        except (OSError, EOFError, zlib.error) as error:
-            return f"damaged gzip was used ({error})"
+    try:
+        if data[:2] == b"\x1f\x8b":
+            text = gzip.decompress(data)
+            data = read_bam(data) if text.startswith(b"BAM\1") else text
+        elif data[:4] == b"\x28\xb5\x2f\xfd":
+            data = zstd.decompress(data)
+    except _DAMAGED as error:
+        return f"a damaged file was used ({error})"
     records = read_fasta(data) if data.startswith(b">") else read_fastq(data)
     return f"a bad record was used ({records})" if isinstance(records, Bad) else records
 
 
 def _inputs(case: Case) -> list[list[Record]] | str:
-    names = [name for name in case.command.inputs if name.startswith(("r1.", "r2.", "x1.", "x2."))]
+    names = [
+        name for name in case.command.inputs if name.startswith(("r1.", "r2.", "x1.", "x2.", "p."))
+    ]
     found = []
     for name in names:
         records = records_of(case.folder / "in" / name)

@@ -14,7 +14,11 @@ import numpy as np
 
 from ngsgpu.correct.forests.features import MOST_FEATURES
 from ngsgpu.correct.forests.forest import FEATURES
+from ngsgpu.io.compress.zstd import library as zstd
 from ngsgpu.train.samples import save_samples
+from tests.support.io.alignments import bam, pairs_of
+from tests.support.io.oracle import Bad, read_fastq
+from tests.support.io.records import Record
 
 _PAIRS: Final = 260
 _GENOME: Final = 4000
@@ -83,6 +87,8 @@ COMMANDS: Final = (
     Command("correct", "correct -q -t 2 -i IN/r1.fq -I IN/r2.fq -o OUT/c1.fq -O OUT/c2.fq "
             "--stats OUT/correct.json"),
     Command("correct gz", "correct -q -t 2 -i IN/r1.fq.gz -o OUT/c1.fq.gz"),
+    Command("correct zst", "correct -q -t 2 -i IN/r1.fq.zst -o OUT/c1.fq.zst"),
+    Command("correct bam", "correct -q -t 2 -i IN/p.bam -o OUT/c1.fq"),
     Command("correct stdin", "correct -q -t 1 -i - -o OUT/c1.fq", stdin="r1.fq"),
     Command("merge", "merge -q -t 2 -i IN/r1.fq -I IN/r2.fq -o OUT/m.fq --unmerged1 OUT/u1.fq "
             "--unmerged2 OUT/u2.fq --hist OUT/m.hist --ihist OUT/m.ihist --stats OUT/merge.json"),
@@ -99,6 +105,8 @@ COMMANDS: Final = (
             "-O OUT/k2.fq --stats OUT/deplete.json"),
     Command("kmers spectrum", "kmers spectrum -t 1 --exact -i IN/r1.fq -o OUT/kmers.tsv"),
     Command("kmers count", "kmers count -q -t 2 -i IN/r1.fq -I IN/r2.fq -k 21 -o OUT/counts "
+            "--histo OUT/kmers.histo"),
+    Command("kmers count bam", "kmers count -q -t 2 -i IN/p.bam -k 21 -o OUT/counts "
             "--histo OUT/kmers.histo"),
     Command("kmers union", "kmers union -t 2 IN/counts1 IN/counts2 -o OUT/union"),
     Command("kmers dump", "kmers dump -t 1 -d IN/counts1 -o OUT/counts.tsv"),
@@ -281,10 +289,25 @@ def _write_reads(folder: Path, source: random.Random, genome: bytes) -> None:
     for mate, records in enumerate(mates, 1):
         (folder / f"r{mate}.fq").write_bytes(b"".join(records))
         (folder / f"r{mate}.fq.gz").write_bytes(gzip.compress(b"".join(records), 1, mtime=0))
+        (folder / f"r{mate}.fq.zst").write_bytes(zstd_frames(b"".join(records)))
+    (folder / "p.bam").write_bytes(bam(pairs_of(*map(_records, mates)), 5000))
     (folder / "truth.sam").write_bytes(b"".join(truth))
     (folder / "sheet.tsv").write_text(
         "sample\tfastq_1\tfastq_2\none\tr1.fq\tr2.fq\ntwo\tr1.fq.gz\t\n"
     )
+
+
+def zstd_frames(data: bytes) -> bytes:
+    """A file of frames with checksums, none of which ends where a record does."""
+    options = {zstd.CompressionParameter.checksum_flag: 1}
+    pieces = [data[at : at + 9973] for at in range(0, len(data), 9973)] or [b""]
+    return b"".join(zstd.compress(piece, options=options) for piece in pieces)
+
+
+def _records(mates: list[bytes]) -> list[Record]:
+    found = read_fastq(b"".join(mates))
+    assert not isinstance(found, Bad)
+    return found
 
 
 def _write_references(folder: Path, genomes: list[bytes], further: bytes) -> None:

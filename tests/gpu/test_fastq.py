@@ -11,10 +11,12 @@ import numpy as np
 import pytest
 
 from ngsgpu.errors import InputError
+from ngsgpu.io.compress.zstd import library
 from ngsgpu.io.inputs import ReadFiles
 from ngsgpu.io.output.writer import OutputSet
 from ngsgpu.io.text.reader import PhredOffset
 from ngsgpu.readset import ReadSet
+from tests.support.io.alignments import bam, pairs_of
 from tests.support.io.random_fastq import (
     Style,
     assert_equal_reads,
@@ -174,7 +176,9 @@ BAD = {
     "blank": b"\n\n\n\n\n",
     "no text": b"\0\1\2",
     "truncated gzip": gzip.compress(GOOD * 1000)[:-20],
-    "zstd": b"\x28\xb5\x2f\xfdabc",
+    "lz4": b"\x04\x22\x4d\x18abc",
+    "truncated zstd": library.compress(GOOD * 1000)[:-20],
+    "truncated BAM": bam(pairs_of(reads(200), reads(200)))[:-40],
 }
 
 

@@ -154,11 +154,11 @@ NEITHER: dict[str, tuple[bytes, str]] = {
     "text": (b"hello\n", "begins with 'h', neither FASTQ nor FASTA"),
     "blank": (b"\n\n@r\nA\n+\nI\n", "begins with a blank line"),
     "byte-order mark": (b"\xef\xbb\xbf" + GOOD, "byte-order mark"),
-    "BAM": (bgzf(b"BAM\x01\0\0\0\0"), "this is a BAM file"),
-    "CRAM": (b"CRAM\x03\0" + bytes(50), "this is a CRAM file"),
+    "BAM without blocks": (b"BAM\x01\0\0\0\0", "a BAM file in another file, or one without"),
+    "gzipped CRAM": (gzip.compress(b"CRAM\x03\0"), "a CRAM file in another file"),
     "SRA": (b"NCBI.sra\x05\x03\x19\x88", "this is an SRA archive"),
     "gzip twice": (gzip.compress(gzip.compress(GOOD)), "compressed twice"),
-    "zstd": (b"\x28\xb5\x2f\xfd\x04\0", "compressed with zstd"),
+    "lz4": (b"\x04\x22\x4d\x18\x04\0", "compressed with lz4"),
     "zip": (b"PK\x03\x04" + bytes(40), "a zip archive"),
 }
 

@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from ngsgpu.classify.database.build import build_database
 from ngsgpu.classify.database.database import Database
 from ngsgpu.io.inputs import ReadFiles
 from ngsgpu.io.text.sample import ReadSample
 from ngsgpu.run.adapters import KNOWN, Adapters, find_adapters
+from ngsgpu.run.options import RunOptions
 from ngsgpu.run.trimming import warn_of_adapters
-from tests.classify.conftest import database, world  # noqa: F401
 from tests.support.adapters import (
     TRUSEQ,
     Pair,
@@ -22,7 +23,9 @@ from tests.support.adapters import (
     trimmed,
     write_mates,
 )
+from tests.support.classify.world import make_world
 from tests.support.commands import Commands, read_json
+from tests.support.io.alignments import bam
 from tests.support.io.records import write
 from tests.support.minhash.oracle import reverse_complement
 
@@ -157,6 +160,15 @@ def test_command_lines(tmp_path: Path, caplog: pytest.LogCaptureFixture, pairs: 
         f"fastp --stdin --stdout --adapter_sequence {KNOWN['Illumina TruSeq'][0]} --trim_poly_g "
         "--disable_quality_filtering"
     )
+    reads = str(tmp_path / "p.bam")
+    Path(reads).write_bytes(bam([]))
+    text = remedy(caplog, both, [ReadFiles((reads,), interleaved=True)])
+    assert text == (
+        f"fastp -i <(samtools fastq {reads}) --interleaved_in --stdout --detect_adapter_for_pe "
+        "--trim_poly_g --disable_quality_filtering > trimmed_p.fastq"
+    )
+    text = remedy(caplog, both, [ReadFiles(("R1.fq.zst", "R2.fq.zst"))])
+    assert "-i <(zstd -dc R1.fq.zst) -I <(zstd -dc R2.fq.zst) -o trimmed_R1.fq -O" in text
     single.has_qualities = False
     text = remedy(caplog, single, [ReadFiles(("x.fa",))])
     assert text == f'cutadapt -a {KNOWN["Illumina TruSeq"][0]} -a "G{{20}}" -o trimmed_x.fa x.fa'
@@ -177,13 +189,20 @@ COMMANDS = {
 }
 
 
+@pytest.fixture(scope="module")
+def database(tmp_path_factory: pytest.TempPathFactory) -> Database:
+    world = make_world(tmp_path_factory.mktemp("world"))
+    folder = world.folder / "db"
+    return build_database(world.references, folder, options=RunOptions(threads=2))
+
+
 @pytest.mark.parametrize("compressed", [False, True])
 @pytest.mark.parametrize("command", COMMANDS)
 def test_commands_warn(
     tmp_path: Path,
     ngsgpu: Commands,
     backend: str,
-    database: Database,  # noqa: F811
+    database: Database,
     pairs: list[Pair],
     command: str,
     compressed: bool,

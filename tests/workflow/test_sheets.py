@@ -60,6 +60,16 @@ def test_lanes_of_a_sample_come_together_in_order(sheets: Any, folder: Path) -> 
     assert samples["y"].second == [] and samples["y"].reference is None
 
 
+def test_accessions_become_the_files_that_are_fetched(sheets: Any, folder: Path) -> None:
+    samples = samples_of(
+        sheets,
+        "sample\tfastq_1\tfastq_2\nx\tsra:SRR1\tsra:SRR1\nx\ta_1.fq\ta_2.fq\ny\tsra:ERR2\n",
+    )
+    assert samples["x"].first == ["results/sra/SRR1_1.fastq.gz", "a_1.fq"]
+    assert samples["x"].second == ["results/sra/SRR1_2.fastq.gz", "a_2.fq"]
+    assert (samples["y"].first, samples["y"].second) == (["results/sra/ERR2.fastq.gz"], [])
+
+
 def test_names_like_numbers_and_missing_values_stay_names(sheets: Any, folder: Path) -> None:
     samples = samples_of(sheets, "sample\tfastq_1\n007\ta_1.fq\nNA\tb_1.fq\n")
     assert list(samples) == ["007", "NA"]
@@ -83,6 +93,10 @@ def test_windows_line_ends_and_byte_order_mark_do_no_harm(sheets: Any, folder: P
         ("x\ta_1.fq\ta_2.fq\nx\ta_1.fq\tb_2.fq", "line 3, column fastq_1: 'a_1.fq' is already"),
         ("x\ta_1.fq\ta_2.fq\nx\tb_1.fq", "lanes with and without second mates"),
         ("x\ta_1.fq\nx\tb_1.fq\t\tref.fa", "another reference further up"),
+        ("x\tsra:PRJ1", "line 2, column fastq_1: 'sra:PRJ1' names no run"),
+        ("x\tsra:SRR1\tsra:SRR2", "line 2: fastq_1 and fastq_2 are not of the same run"),
+        ("x\ta_1.fq\tsra:SRR2", "line 2: fastq_1 and fastq_2 are not of the same run"),
+        ("x\tsra:SRR1\nx\tsra:SRR1", "line 3, column fastq_1: 'results/sra/SRR1.fastq.gz' is"),
         ("x\ta_1.fq\ta_2.fq\tref.fa\tmore", "5 cells, but the header has 4"),
     ],
 )

@@ -31,7 +31,7 @@ from ngsgpu.assemble.pipeline import compacted, solid_of
 from ngsgpu.assemble.stats import sizes_of
 from ngsgpu.device.memory import format_size
 from ngsgpu.errors import HostMemoryError, UsageError
-from ngsgpu.io.inputs import ReadFiles, pair_inputs, warn_of_mates
+from ngsgpu.io.inputs import ReadFiles, pair_inputs, single_inputs, warn_of_mates
 from ngsgpu.io.output.atomic import check_distinct
 from ngsgpu.io.output.writer import OutputSet
 from ngsgpu.io.paths import Paths as FilePaths
@@ -128,7 +128,7 @@ def assemble_files(
     parameters = parameters or AssemblyParameters()
     options = options or RunOptions()
     lanes = pair_inputs(in1, in2, interleaved=interleaved) if in1 or not single else []
-    lanes += [ReadFiles((str(path),)) for path in single]
+    lanes += single_inputs(single, "--single")
     if out is None and graph is None and scaffolds is None:
         raise UsageError("no output given; name a file with -o, --gfa or --scaffolds")
     wanted = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -14,7 +14,8 @@ import numpy as np
 
 from ngsgpu.classify.query.queries import NO_MATES, Mates, Queries, find_name_ends
 from ngsgpu.errors import InputError, UsageError
-from ngsgpu.io.inputs import ReadFiles, plan_lanes
+from ngsgpu.io.compress.formats import without_packing
+from ngsgpu.io.inputs import ReadFiles, pair_inputs, plan_lanes
 from ngsgpu.io.text.batch import RecordBatch
 from ngsgpu.run.statistics import RunStatistics
 
@@ -126,7 +127,7 @@ def sample_name(path: str) -> str:
     if path == "-":
         return "stdin"
     name = Path(path).name
-    name = re.sub(r"\.(gz|bgz|bz2|xz)$", "", name)
+    name = without_packing(name)
     name = re.sub(r"\.(fastq|fq|fasta|fa|fna)$", "", name)
     name = re.sub(r"[._-]R?1$", "", name)
     return re.sub(r"[^A-Za-z0-9._-]", "_", name).lstrip("._-") or "sample"
@@ -181,7 +182,8 @@ def sample_of_row(path: str | Path, line: int, row: dict[str, str]) -> Sample:
 
 
 def _lane(first: str, second: str) -> ReadFiles:
-    return ReadFiles((first, second) if second else (first,), (0,), False)
+    (lane,) = pair_inputs([first], [second] if second else [])
+    return replace(lane, outputs=(0,))
 
 
 def _checked_row(path: str | Path, line: int, row: dict[str, str]) -> tuple[str, str, str]:

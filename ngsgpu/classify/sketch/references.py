@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from ngsgpu.classify.params import SketchParameters
 from ngsgpu.classify.sketch.cpu import unpack_sequences
 from ngsgpu.errors import InputError, UsageError
+from ngsgpu.io.compress.formats import without_packing
 from ngsgpu.io.compress.source import unpacked_size
 from ngsgpu.io.text.batch import RecordBatch, first_word, printable
 from ngsgpu.io.text.reader import CHUNK_BYTES, read_batches
@@ -28,7 +29,6 @@ MAX_WINDOWS: Final = (1 << 32) - 1
 """Per partition; a location is the number of a window."""
 
 _ENDINGS: Final = (".fa", ".fna", ".fasta", ".fas", ".ffn", ".fsa")
-_PACKED: Final = (".gz", ".bgz", ".bz2", ".xz")
 SMALL_FILE: Final = 256 << 20
 """Bytes up to which files are read as a whole, several at a time."""
 _SHARE: Final = 8
@@ -104,10 +104,7 @@ def find_references(paths: Sequence[str | Path]) -> list[str]:
 
 
 def _is_fasta(path: Path) -> bool:
-    name = path.name.lower()
-    for ending in _PACKED:
-        name = name.removesuffix(ending)
-    return name.endswith(_ENDINGS) and path.is_file()
+    return without_packing(path.name.lower()).endswith(_ENDINGS) and path.is_file()
 
 
 def read_reference(

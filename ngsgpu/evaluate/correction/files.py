@@ -14,6 +14,7 @@ from ngsgpu.evaluate.truth.indels import BAND, CLAIM_INDEL, CLAIM_NO_INDEL, CLAI
 from ngsgpu.evaluate.truth.matching import Counterparts, Names, first_difference, names_of
 from ngsgpu.evaluate.truth.records import RecordTable
 from ngsgpu.evaluate.truth.streams import RecordStream, check_true_lengths, unwrapped
+from ngsgpu.io.inputs import holds_pairs
 from ngsgpu.io.paths import Paths, listed
 from ngsgpu.io.text.batch import RecordBatch
 from ngsgpu.sequence.codec import CODES
@@ -69,7 +70,8 @@ def evaluate_correction(
         out1: the same reads after correction, in the same order.
         in2: second mates before correction.
         out2: second mates after correction.
-        interleaved: ``in1`` and ``out1`` hold interleaved pairs.
+        interleaved: ``in1`` and ``out1`` hold interleaved pairs; of BAM and CRAM their flags say
+            so, too.
         alignments: alignments of the uncorrected reads that show which have indels: ART's
             ``.aln`` files, or a SAM. Without them, and where a SAM's CIGAR contradicts the
             sequences, the sequences decide (`truth.indels.has_indel`).
@@ -87,6 +89,8 @@ def evaluate_correction(
         raise UsageError("--in2 and --out2 belong together; give both or neither")
     if interleaved and in2 is not None:
         raise UsageError("--interleaved reads hold both mates; omit --in2 and --out2")
+    if in2 is None and all(map(holds_pairs, listed(in1))):
+        interleaved = True
     members = [(in1, out1)] if in2 is None or out2 is None else [(in1, out1), (in2, out2)]
     before = [RecordStream(listed(source), threads) for source, _ in members]
     after = [RecordStream(listed(target), threads) for _, target in members]

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from ngsgpu.errors import InputError
 from ngsgpu.evaluate.truth.indels import CLAIM_INDEL, CLAIM_NO_INDEL, CLAIM_NONE
+from ngsgpu.io.compress.alignments import ALIGNMENTS
 from ngsgpu.io.compress.source import Source
 from ngsgpu.jit import njit
 
@@ -88,16 +89,14 @@ def read_tables(path: str | Path, block_bytes: int = BLOCK_BYTES) -> Iterator[Re
     """
     source = Source(path, threads=1, chunk_bytes=block_bytes)
     try:
+        if source.compression in ALIGNMENTS:
+            yield from _tables(path, _pysam_text(path, block_bytes), is_aln=False)
+            return
         chunks = (chunk.data for chunk in source.chunks())
         first = next(chunks, None)
         if first is None:
             raise _not_alignments(path)
-        head = first[:64].tobytes()
-        if head.startswith((b"BAM\1", b"CRAM")):
-            source.close()
-            yield from _tables(path, _pysam_text(path, block_bytes), is_aln=False)
-            return
-        is_aln = head.startswith(b"##ART")
+        is_aln = first[:64].tobytes().startswith(b"##ART")
 
         def blocks() -> Iterator[NDArray[np.uint8]]:
             yield first

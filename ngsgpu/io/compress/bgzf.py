@@ -16,7 +16,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.io.compress.members import ERRORS, gunzip
+from ngsgpu.io.compress.members import ERRORS as GZIP_ERRORS
+from ngsgpu.io.compress.members import gunzip
 from ngsgpu.io.compress.stream import Compression, Opened, Parts
 
 logger = logging.getLogger("ngsgpu")
@@ -27,6 +28,10 @@ _GROUP_BYTES: Final = 1 << 21
 
 class BgzfError(Exception):
     """Blocks that violate the format."""
+
+
+ERRORS: Final[tuple[type[Exception], ...]] = (BgzfError, *GZIP_ERRORS)
+"""What is raised where the data are damaged."""
 
 
 def is_bgzf(head: bytes) -> bool:
@@ -44,10 +49,12 @@ class BgzfStream:
 
     Args:
         raw: the compressed file.
+        must_end: whether a file without end marker is truncated; else there is a warning.
     """
 
-    def __init__(self, raw: Opened) -> None:
+    def __init__(self, raw: Opened, *, must_end: bool = False) -> None:
         self._raw = raw
+        self._must_end = must_end
         threads = max(1, raw.threads)
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="ngsgpu-inflate")
         self._ahead = threads + 1
@@ -124,6 +131,8 @@ class BgzfStream:
             self._raw.unread(self._compressed)
             self._serial = gunzip(self._raw)
         elif not self._last_block_empty:
+            if self._must_end:
+                raise EOFError
             logger.warning(
                 "%s: has no BGZF end marker; it may have been truncated between two blocks",
                 self._raw.path,
@@ -153,4 +162,4 @@ def _inflate(group: bytes, size: int) -> NDArray[np.uint8]:
     return out
 
 
-BGZF: Final = Compression("bgzf", "BGZF", _matches, BgzfStream, (BgzfError, *ERRORS), (".bgz",))
+BGZF: Final = Compression("bgzf", "BGZF", _matches, BgzfStream, ERRORS, (".bgz",))

@@ -8,18 +8,19 @@ from __future__ import annotations
 from typing import Final
 
 from ngsgpu.errors import InputError
+from ngsgpu.io.compress.alignments import BAM, CRAM
 from ngsgpu.io.compress.bgzf import BGZF
 from ngsgpu.io.compress.bzip2 import BZIP2
 from ngsgpu.io.compress.gzip import GZIP
 from ngsgpu.io.compress.plain import PLAIN
 from ngsgpu.io.compress.stream import MAGIC_BYTES, Compression, Opened
 from ngsgpu.io.compress.xz import XZ
+from ngsgpu.io.compress.zstd import ZSTD
 
-FORMATS: Final = (BGZF, GZIP, BZIP2, XZ)
+FORMATS: Final = (BAM, CRAM, BGZF, GZIP, BZIP2, XZ, ZSTD)
 """In the order in which they are looked for; what is none of them is plain."""
 
 _REFUSED: Final = (
-    (b"\x28\xb5\x2f\xfd", "compressed with zstd, which is not read here", "zstd -dc"),
     (b"\x04\x22\x4d\x18", "compressed with lz4, which is not read here", "lz4 -dc"),
     (b"PK\x03\x04", "a zip archive", "unzip -p"),
     (b"\x1f\x9d", "compressed with compress (.Z), which is not read here", "uncompress -c"),
@@ -27,6 +28,13 @@ _REFUSED: Final = (
 
 PACKED_ENDINGS: Final = tuple(ending for kind in FORMATS for ending in kind.endings)
 """Of the names of compressed files."""
+
+
+def without_packing(name: str) -> str:
+    """A file's name without the endings that say how it is compressed."""
+    for ending in PACKED_ENDINGS:
+        name = name.removesuffix(ending)
+    return name
 
 
 def recognise(file: Opened) -> Compression:

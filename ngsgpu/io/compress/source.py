@@ -19,6 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.errors import InputError
+from ngsgpu.io.alignments.bam import BamStream
+from ngsgpu.io.alignments.fastq import PAIRED
 from ngsgpu.io.compress.formats import PACKED_ENDINGS, recognise
 from ngsgpu.io.compress.stream import Opened
 from ngsgpu.io.paths import Watched, read_at
@@ -37,6 +39,17 @@ def unpacked_size(path: str | Path) -> int:
     except OSError:
         return 0
     return size * (_PACKED_FACTOR if Path(path).suffix in PACKED_ENDINGS else 1)
+
+
+def is_compressed(path: str | Path) -> bool:
+    """Whether the bytes of a file are not its text.
+
+    Raises:
+        InputError: it cannot be opened.
+    """
+    source = Source(path, threads=1, chunk_bytes=1)
+    source.close()
+    return source.compression != "plain"
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +118,11 @@ class Source:
         self._queue: queue.Queue[Chunk | BaseException | None] = queue.Queue(_READ_AHEAD)
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, name="ngsgpu-read", daemon=True)
+
+    @property
+    def holds_pairs(self) -> bool:
+        """Whether the reads have mates by their flags; only BAM and CRAM, once read, say so."""
+        return isinstance(self._stream, BamStream) and self._stream.kind == PAIRED
 
     def chunks(self) -> Iterator[Chunk]:
         """Yield the file's chunks; none is empty.

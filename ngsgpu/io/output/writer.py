@@ -16,16 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.errors import UsageError
-from ngsgpu.io.compress.bgzf_blocks import BLOCK_BYTES, EOF_BLOCK, bgzf_blocks
-from ngsgpu.io.compress.deflate import DEFAULT_LEVEL, MAX_LEVEL
+from ngsgpu.io.compress.packing import DEFAULT_LEVEL, MAX_LEVEL, Packing, packing_of
 from ngsgpu.io.output.atomic import AtomicFile, check_distinct, commit_all, write_text_atomically
 from ngsgpu.io.output.in_memory import Appender, is_mapped
 
 __all__ = ["OutputGroup", "OutputSet", "check_distinct", "write_text_atomically"]
 
-_COMPRESSED_ENDINGS: Final = (".gz", ".bgz", ".bgzf")
-_GROUP_BLOCKS: Final = 16
-"""Blocks that one task deflates, about 1 MB."""
 _QUEUED: Final = 2
 """Pieces for each thread that wait to be written, while the disk lags."""
 _PATIENCE: Final = 5.0
@@ -39,9 +35,9 @@ class OutputSet:
     exception, or a file cannot be completed, the temporary files are removed and the targets are
     unchanged.
 
-    Names ending in ``.gz``, ``.bgz`` or ``.bgzf`` are written as BGZF, whose bytes depend neither
-    on the number of threads nor on the division into writes; other names are written plain. ``-``
-    is standard output, which cannot be withdrawn.
+    Names ending in ``.gz``, ``.bgz`` or ``.bgzf`` are written as BGZF, those in ``.zst`` as zstd;
+    the bytes depend neither on the number of threads nor on the division into writes. Other names
+    are written plain. ``-`` is standard output, which cannot be withdrawn.
 
     Args:
         paths: the targets.
@@ -85,12 +81,14 @@ class OutputSet:
 
     def _writer(self, file: AtomicFile, level: int) -> _Writer:
         queued = _QUEUED * self._threads + 2
-        if not str(file.path).endswith(_COMPRESSED_ENDINGS):
+        packing = packing_of(file.path)
+        if packing is None:
             appender = Appender(file) if is_mapped(file, self._threads) else None
             return _Writer(file, None, queued, appender)
         if self._pool is None:
             self._pool = ThreadPoolExecutor(self._threads, thread_name_prefix="ngsgpu-write")
-        return _Writer(file, _BgzfEncoder(self._pool, level, ahead=2 * self._threads), queued)
+        encoder = _Encoder(self._pool, packing, level, ahead=2 * self._threads)
+        return _Writer(file, encoder, queued)
 
     def write(self, index: int, data: bytes | memoryview | NDArray[np.uint8]) -> None:
         """Append to one output; returns at once unless the disk is behind.
@@ -231,7 +229,7 @@ class _Writer:
     def __init__(
         self,
         file: AtomicFile,
-        encoder: _BgzfEncoder | None,
+        encoder: _Encoder | None,
         queued: int,
         appender: Appender | None = None,
     ) -> None:
@@ -297,40 +295,50 @@ class _Writer:
             self._failure = error
 
 
-class _BgzfEncoder:
-    """Cuts a stream into groups of blocks and has them deflated by a pool, keeping the order."""
+class _Encoder:
+    """Cuts a stream into pieces and has them compressed by a pool, keeping the order."""
 
-    def __init__(self, pool: ThreadPoolExecutor, level: int, *, ahead: int) -> None:
+    def __init__(
+        self, pool: ThreadPoolExecutor, packing: Packing, level: int, *, ahead: int
+    ) -> None:
         self._pool = pool
+        self._packing = packing
         self._level = level
         self._ahead = ahead
         self._held = bytearray()
-        self._tasks: deque[Future[bytes | memoryview]] = deque()
+        self._tasks: deque[tuple[Future[bytes | memoryview], int]] = deque()
+        self._sizes: list[tuple[int, int]] = []
 
     def encode(self, data: memoryview | None) -> list[bytes | memoryview]:
         """Compressed bytes that are due: those of earlier data, mostly; None ends the stream."""
         done: list[bytes | memoryview] = []
-        group = _GROUP_BLOCKS * BLOCK_BYTES
+        size = self._packing.piece_bytes
         at = 0
         if data is not None:
             if self._held:
-                at = min(group - len(self._held), len(data))
+                at = min(size - len(self._held), len(data))
                 self._held += data[:at]
-            if len(self._held) == group:
+            if len(self._held) == size:
                 self._submit(bytes(self._held), done)
                 self._held.clear()
-            while len(data) - at >= group:
-                self._submit(data[at : at + group], done)
-                at += group
+            while len(data) - at >= size:
+                self._submit(data[at : at + size], done)
+                at += size
             self._held += data[at:]
             return done
         if self._held:
             self._submit(bytes(self._held), done)
-        done += [task.result() for task in self._tasks]
-        self._tasks.clear()
-        return [*done, EOF_BLOCK]
+        while self._tasks:
+            self._take(done)
+        return [*done, self._packing.end(self._sizes)]
 
     def _submit(self, piece: bytes | memoryview, done: list[bytes | memoryview]) -> None:
-        self._tasks.append(self._pool.submit(bgzf_blocks, piece, self._level))
+        task = self._pool.submit(self._packing.pack, piece, self._level)
+        self._tasks.append((task, len(piece)))
         while len(self._tasks) > self._ahead:
-            done.append(self._tasks.popleft().result())
+            self._take(done)
+
+    def _take(self, done: list[bytes | memoryview]) -> None:
+        task, size = self._tasks.popleft()
+        done.append(task.result())
+        self._sizes.append((len(done[-1]), size))

@@ -43,10 +43,10 @@ def neither(text: bytes) -> Fault:
         text: the beginning of its content, at least one byte.
     """
     remedy = "give a FASTQ file (records begin with '@') or a FASTA file (they begin with '>')"
-    if text.startswith(b"BAM\x01"):
-        return Fault("this is a BAM file", "convert it first with `samtools fastq`")
-    if text.startswith(b"CRAM"):
-        return Fault("this is a CRAM file", "convert it first with `samtools fastq`")
+    if text.startswith((b"BAM\x01", b"CRAM")):
+        name = text[:4].strip(b"\1").decode()
+        cause = f"this is a {name} file in another file, or one without blocks"
+        return Fault(cause, f"give the {name} file as `samtools view` writes it")
     if text.startswith(b"NCBI.sra"):
         return Fault("this is an SRA archive", "convert it first with `fasterq-dump`")
     if text.startswith((b"\x1f\x8b", b"BZh", b"\xfd7zXZ\x00")):

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.errors import InputError
+from ngsgpu.io.compress.alignments import is_alignments
 from ngsgpu.io.text.batch import RecordBatch, concatenate
 from ngsgpu.io.text.reader import (
     CHUNK_BYTES,
@@ -180,6 +181,13 @@ def _not_mates(
     else:
         cause = f"the names {name1} and {name2} ({where}) are not those of mates"
         remedy = "bring the mates into the same order, for instance with `seqkit pair`"
+    if is_alignments(second.path):
+        if first is second:
+            remedy = (
+                "bring mates together with `samtools collate`; reads without their mates can be "
+                "piped in by `samtools fastq`"
+            )
+        return InputError(second.path, cause, remedy, record=record2)
     line = 4 * record2 - 3 if second.qual_start is not None else None
     return InputError(second.path, cause, remedy, record=record2, line=line)
 

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.errors import InputError
+from ngsgpu.io.compress.alignments import ALIGNMENTS
 from ngsgpu.io.compress.source import Chunk, Source
 from ngsgpu.io.text import diagnose, scan
 from ngsgpu.io.text.batch import OVERLAP, RecordBatch, Split, Splitter, concatenate
@@ -34,6 +35,7 @@ __all__ = [
     "ReadLimits",
     "read_batches",
     "reading_pool",
+    "unexpected_pairs",
 ]
 
 logger = logging.getLogger("ngsgpu")
@@ -80,6 +82,7 @@ def read_batches(
     phred_offset: PhredOffset = "auto",
     limits: ReadLimits = DEFAULT_LIMITS,
     pool: ThreadPoolExecutor | None = None,
+    refuse_pairs: bool = False,
 ) -> Generator[RecordBatch, None, None]:
     """Read a file's records in order, in batches of about ``chunk_bytes``.
 
@@ -99,6 +102,8 @@ def read_batches(
             suspects that; 64 means Phred+64 (or Solexa+64).
         limits: sizes beyond which a file is refused.
         pool: the threads, if shared with others.
+        refuse_pairs: refuse BAM and CRAM whose reads have mates, which would be taken for single
+            ones.
 
     Yields:
         Batches of at least one record, whose arrays the caller may keep or change.
@@ -113,19 +118,33 @@ def read_batches(
     )
     own = reading_pool(threads) if pool is None else pool
     try:
-        yield from _Reader(source, phred_offset, limits).batches(own, threads + 2)
+        reader = _Reader(source, phred_offset, limits, refuse_pairs)
+        yield from reader.batches(own, threads + 2)
     finally:
         if pool is None:
             own.shutdown(wait=True, cancel_futures=True)
         source.close()
 
 
+def unexpected_pairs(path: str) -> InputError:
+    """The error of a file of pairs where single reads are expected."""
+    return InputError(
+        path,
+        "its reads have mates by their flags, but are given as single reads",
+        "add --interleaved, or give a file instead of a stream",
+    )
+
+
 class _Reader:
     """Joins one source's chunks; holds the bytes carried from chunk to chunk."""
 
-    def __init__(self, source: Source, phred_offset: PhredOffset, limits: ReadLimits) -> None:
+    def __init__(
+        self, source: Source, phred_offset: PhredOffset, limits: ReadLimits, refuse_pairs: bool
+    ) -> None:
         self._source = source
+        self._refuse_pairs = refuse_pairs
         self._path = source.path
+        self._made = source.compression in ALIGNMENTS
         self._phred_offset = phred_offset
         self._limits = limits
         self._qualities = np.zeros(256, dtype=np.int64)
@@ -141,6 +160,8 @@ class _Reader:
         if first.size == 0:
             logger.warning("%s: the file is empty", _shown(self._path))
             return
+        if self._refuse_pairs and self._source.holds_pairs:
+            raise unexpected_pairs(self._path)
         if first.buffer[0] not in b"@>":
             following = (task() for task in tasks)
             fault = diagnose.neither(_look_ahead(first.data, first.ends, following, 4096))
@@ -281,7 +302,7 @@ class _Reader:
             fault.cause,
             fault.remedy,
             record=self._records + 1,
-            line=self._lines + fault.line + 1,
+            line=None if self._made else self._lines + fault.line + 1,
         )
 
 

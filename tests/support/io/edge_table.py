@@ -404,7 +404,7 @@ EXPECTED: dict[str, Parsed | Refused] = {
     "needletail/test.fa.bz2": Parsed(2),
     "needletail/test.fa.gz": Parsed(2),
     "needletail/test.fa.xz": Parsed(2),
-    "needletail/test.fa.zst": Refused("compressed with zstd, which is not read here", None, None),
+    "needletail/test.fa.zst": Parsed(2),
     "read_name_styles/hiseq_precasava_R1.fastq": Parsed(32),
     "read_name_styles/hiseq_precasava_R2.fastq": Parsed(32),
     "read_name_styles/hiseq_precasava_multilane_R2.fastq": Parsed(32),

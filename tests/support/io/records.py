@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from ngsgpu.io.compress.bgzf_blocks import EOF_BLOCK
 from ngsgpu.io.compress.source import Source
+from ngsgpu.io.compress.zstd import library as zstd
 from ngsgpu.io.text.batch import RecordBatch
 
 BASES = b"ACGTUNRYSWKMBDHVacgtunryswkmbdhv."
@@ -120,4 +121,6 @@ def decompressed(path: Path) -> bytes:
         return bz2.decompress(data)
     if data.startswith(b"\xfd7zXZ"):
         return lzma.decompress(data)
+    if data.startswith(b"\x28\xb5\x2f\xfd"):
+        return zstd.decompress(data)
     return data

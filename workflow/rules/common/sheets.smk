@@ -15,6 +15,9 @@ from snakemake.exceptions import WorkflowError
 # The demo's reads, which the workflow fetches itself (rule fetch_demo_reads).
 DEMO_READS = "resources/demo"
 SYNTHETIC = "synthetic:"
+# Reads that the workflow fetches from the Sequence Read Archive (rules fetch_pairs, fetch_single).
+ARCHIVED = "sra:"
+FETCHED = "results/sra"
 # Folders under results/ that are no sample's.
 RESERVED = {
     "benchmarks",
@@ -23,6 +26,7 @@ RESERVED = {
     "genomes",
     "host",
     "multiqc",
+    "sra",
     "tables",
     "versions",
 }
@@ -293,6 +297,36 @@ def settings_of(row):
     return {name: row.pop(name) for name in SETTINGS if name in row}
 
 
+def archived_run(cell):
+    """The accession of the run that a cell names; None if it names a file."""
+    return cell.removeprefix(ARCHIVED) if cell.startswith(ARCHIVED) else None
+
+
+def with_fetched(row, number):
+    """Put the files that will be fetched in place of accessions; returns the row and problems."""
+    columns = [column for column in ("fastq_1", "fastq_2") if column in row]
+    runs = [archived_run(row[column]) for column in columns]
+    if not any(run is not None for run in runs):
+        return row, []
+    problems = [
+        f"line {number}, column {column}: '{row[column]}' names no run; expected {ARCHIVED} and "
+        f"an accession as SRR1234567"
+        for column, run in zip(columns, runs)
+        if run is not None and not re.fullmatch("[SED]RR[0-9]+", run)
+    ]
+    if not problems and len(set(runs)) > 1:
+        problems = [
+            f"line {number}: fastq_1 and fastq_2 are not of the same run; give both as "
+            f"{ARCHIVED}ACCESSION, or none"
+        ]
+    ends = ("_1", "_2") if len(runs) == 2 else ("",)
+    files = {
+        column: f"{FETCHED}/{run}{end}.fastq.gz"
+        for column, run, end in zip(columns, runs, ends)
+    }
+    return row | files, problems
+
+
 def read_samples(sheet, schema_file):
     """Read the sheet of real samples; the rows of one sample are its lanes, in order."""
     rows, problems = read_rows(sheet, schema_file)
@@ -301,6 +335,8 @@ def read_samples(sheet, schema_file):
     for number, row in rows:
         name = row["sample"]
         problems.extend(reserved_name(name, number, "sample"))
+        row, wrong = with_fetched(row, number)
+        problems.extend(wrong)
         for column in ("fastq_1", "fastq_2"):
             path = row.get(column)
             if path:

@@ -76,9 +76,10 @@ def study_samples():
 def given(path):
     """A path that the user wrote: it stays as it is where a module's results get a prefix.
 
-    The demo's reads are made by a rule, and with a default storage all inputs are there.
+    Reads that a rule fetches are no file of the user's, and with a default storage all inputs are
+    there.
     """
-    if Path(path).parent == Path(DEMO_READS):
+    if Path(path).parent in (Path(DEMO_READS), Path(FETCHED)):
         return path
     if workflow.storage_settings.default_storage_provider:
         return path
@@ -185,6 +186,7 @@ wildcard_constraints:
     genome=one_of(config["genomes"]),
     arm=one_of(ARMS),
     chunk="[0-9]+",
+    accession="[SED]RR[0-9]+",
 
 
 def raw_first(wildcards):

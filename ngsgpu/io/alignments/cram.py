@@ -1,0 +1,171 @@
+"""CRAM to BAM by htslib, in a separate process.
+
+htslib knows where references are (the header's ``UR``, ``REF_PATH``, ``REF_CACHE``), and reports
+what goes wrong on standard error only. It decodes just the name, flags, bases and qualities, and
+leaves out secondary and supplementary alignments.
+"""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Final, cast
+
+from ngsgpu.errors import InputError, without_control_characters
+from ngsgpu.io.alignments.crc import CramChecksums, CrcError
+
+MAGIC: Final = b"CRAM"
+_FIELDS: Final = 0x1 | 0x2 | 0x200 | 0x400
+"""Name, flags, bases, qualities [htslib, SAM_QNAME and others]."""
+_PROGRAM: Final = "import sys, pysam; pysam.view(*sys.argv[1:], catch_stdout=False)"
+_MOST_THREADS: Final = 8
+
+_ENDS: Final = {
+    2: bytes.fromhex("0b000000ffffffff0fe0454f460000000001000001000606010001000100"),
+    3: bytes.fromhex(
+        "0f000000ffffffff0fe0454f4600000000010005bdd94f0001000606010001000100ee63014b"
+    ),
+}
+"""The container that ends a file, by the format's major version [CRAM specification, section 9]."""
+_LONGEST_END: Final = max(map(len, _ENDS.values()))
+
+_reference: str | None = None
+
+
+@contextmanager
+def reference(path: str | None) -> Iterator[None]:
+    """Decode the CRAM files that are opened in the block with a FASTA file as their reference."""
+    global _reference
+    before, _reference = _reference, path
+    try:
+        yield
+    finally:
+        _reference = before
+
+
+class CramProcess:
+    """A process that writes the reads of a CRAM file as BAM.
+
+    Args:
+        file: the CRAM file, from its beginning.
+        path: its name, for messages.
+        version: major version of the format.
+        threads: decoding threads.
+
+    Attributes:
+        output: pipe from which BAM is read.
+    """
+
+    def __init__(self, file: io.RawIOBase, path: str, *, version: int, threads: int) -> None:
+        self._path = path
+        self._end = _ENDS.get(version, b"")
+        self._tail = b""
+        self._checksums = CramChecksums() if version == 3 else None
+        self._fault: Exception | None = None
+        self._messages = tempfile.TemporaryFile()  # noqa: SIM115  # see close()
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", "-c", _PROGRAM, *_arguments(threads)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._messages,
+            start_new_session=True,
+            bufsize=0,
+        )
+        self.output = cast(io.FileIO, self._process.stdout)
+        self._feeder = threading.Thread(target=self._feed, args=(file,), daemon=True)
+        self._feeder.start()
+
+    def check_end(self) -> None:
+        """Check that the process has written everything.
+
+        Raises:
+            EOFError: the file has no end.
+            OSError: the file cannot be read.
+            InputError: the file is damaged, or its reference was not found.
+        """
+        status = self._process.wait()
+        self._feeder.join()
+        if isinstance(self._fault, OSError):
+            raise self._fault
+        if status == 0:
+            if self._fault is not None:
+                raise self._damaged(str(self._fault))
+            whole = self._checksums is None or self._checksums.is_whole
+            if not whole or not self._tail.endswith(self._end):
+                raise EOFError
+            return
+        self._messages.seek(0)
+        said = self._messages.read().decode(errors="replace")
+        if any("reference" in line.lower() or "M5" in line for line in said.splitlines()):
+            raise InputError(
+                self._path,
+                "the reference sequences of the CRAM file were not found",
+                "give their FASTA file with --cram-reference, or set REF_PATH",
+            )
+        raise self._damaged(_first_error(said))
+
+    def _damaged(self, how: str) -> InputError:
+        return InputError(
+            self._path,
+            f"the CRAM data are damaged or end early ({how})",
+            "copy or download the file again and compare its checksum",
+        )
+
+    def close(self) -> None:
+        """End the process, if it still runs."""
+        if self._process.poll() is None:
+            self._process.kill()
+        self._process.wait()
+        # A stream may have nothing more to give, and then its reader goes on waiting.
+        self._feeder.join(timeout=1.0)
+        self.output.close()
+        self._messages.close()
+
+    def _feed(self, file: io.RawIOBase) -> None:
+        """Write the file to the process, check its checksums, and keep its last bytes."""
+        stdin = cast(io.FileIO, self._process.stdin)
+        try:
+            while data := file.read(1 << 20):
+                self._tail = (self._tail + data)[-_LONGEST_END:]
+                self._check(data)
+                with memoryview(data) as view:
+                    at = 0
+                    while at < len(view):
+                        at += stdin.write(view[at:])
+        except (BrokenPipeError, ValueError):  # it ended, or this end is being closed
+            pass
+        except OSError as error:
+            self._fault = error
+        finally:
+            with suppress(OSError):
+                stdin.close()
+
+    def _check(self, data: bytes) -> None:
+        if self._checksums is None:
+            return
+        try:
+            self._checksums.add(data)
+        except CrcError as error:
+            self._fault = error
+            self._checksums = None
+
+
+def _arguments(threads: int) -> list[str]:
+    """Of ``samtools view``, from standard input to standard output."""
+    arguments = ["-u", "-F", "0x900", "--no-PG", "-@", str(min(threads, _MOST_THREADS))]
+    arguments += ["--input-fmt-option", f"required_fields={_FIELDS}"]
+    if _reference is not None:
+        arguments += ["-T", _reference]
+    return [*arguments, "-o", "-", "-"]
+
+
+def _first_error(said: str) -> str:
+    """The first line that htslib wrote, which is the cause of the others."""
+    lines = [line.strip() for line in said.splitlines() if line.startswith("[E::")]
+    message = lines[0].partition("] ")[2] if lines else "samtools view failed"
+    return without_control_characters(message)
