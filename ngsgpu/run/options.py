@@ -25,7 +25,7 @@ from ngsgpu.device.leases import keep_gpus
 from ngsgpu.device.memory import available_memory, format_size
 from ngsgpu.device.team import Team, free_unused
 from ngsgpu.errors import DeviceError, HostMemoryError, check_choice, check_range
-from ngsgpu.io.compress.packing import DEFAULT_LEVEL, MAX_LEVEL
+from ngsgpu.io.compress.deflate import DEFAULT_LEVEL, MAX_LEVEL
 from ngsgpu.io.text.reader import CHUNK_BYTES
 from ngsgpu.sequence.codec import words_for
 

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from ngsgpu.io.compress import bgzf_blocks as module
 from ngsgpu.io.compress.bgzf_blocks import BLOCK_BYTES, bgzf_blocks
-from ngsgpu.io.compress.deflate import compressed
-from ngsgpu.io.compress.packing import MAX_LEVEL
+from ngsgpu.io.compress.deflate import MAX_LEVEL, compressed
 from tests.support.io import deflate_soak
 from tests.support.io.gzip_files import fastq_text
 

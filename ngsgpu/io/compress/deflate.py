@@ -17,6 +17,11 @@ import numpy as np
 
 from ngsgpu.jit import intrinsic
 
+DEFAULT_LEVEL: Final = 1
+"""What ``docs/formats.md`` shows to be the best use of time on reads."""
+
+MAX_LEVEL: Final = 12
+
 _ROOM: Final = 1 << 10
 """Bytes that a stream of short data may have more than them; one more for each 64 thereof."""
 
@@ -36,7 +41,7 @@ def compressed(data: bytes | memoryview, level: int, *, raw: bool = False) -> by
 
     Args:
         data: any bytes.
-        level: 1 (fast) to 12 (small).
+        level: 1 (fast) to ``MAX_LEVEL`` (small).
         raw: whether to make a bare deflate stream instead.
     """
     functions = libdeflate()

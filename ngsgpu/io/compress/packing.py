@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from ngsgpu.io.compress.bgzf_blocks import BLOCK_BYTES, EOF_BLOCK, bgzf_blocks
+from ngsgpu.io.compress.deflate import DEFAULT_LEVEL
 from ngsgpu.io.compress.zstd import FRAME_BYTES, compress_frame, seek_table
 
 
@@ -18,7 +19,7 @@ class Packing:
     Attributes:
         endings: of the names of files that are compressed so.
         piece_bytes: uncompressed bytes of a piece; the last may be shorter.
-        pack: compresses a piece at a level of 1 to ``MAX_LEVEL``.
+        pack: compresses a piece at a level of 1 to 12.
         end: what ends the file, from the compressed and uncompressed bytes of its pieces.
     """
 
@@ -45,15 +46,9 @@ def _end_zstd(sizes: list[tuple[int, int]]) -> bytes:
     return frame + seek_table([(len(frame), 0)])
 
 
-DEFAULT_LEVEL: Final = 1
-"""The best use of time on reads, of all formats; docs/formats.md has the figures."""
-MAX_LEVEL: Final = 12
-"""libdeflate's last."""
-
-_TASK_BLOCKS: Final = 16
-"""About 1 MB."""
+_BGZF_PIECE: Final = 16 * BLOCK_BYTES
 
 _PACKINGS: Final = (
-    Packing((".gz", ".bgz", ".bgzf"), _TASK_BLOCKS * BLOCK_BYTES, bgzf_blocks, _end_bgzf),
+    Packing((".gz", ".bgz", ".bgzf"), _BGZF_PIECE, bgzf_blocks, _end_bgzf),
     Packing((".zst",), FRAME_BYTES, compress_frame, _end_zstd),
 )

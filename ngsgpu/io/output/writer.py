@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.errors import UsageError
-from ngsgpu.io.compress.packing import DEFAULT_LEVEL, MAX_LEVEL, Packing, packing_of
+from ngsgpu.io.compress.deflate import DEFAULT_LEVEL, MAX_LEVEL
+from ngsgpu.io.compress.packing import Packing, packing_of
 from ngsgpu.io.output.atomic import AtomicFile, check_distinct, commit_all, write_text_atomically
 from ngsgpu.io.output.in_memory import Appender, is_mapped
 
