@@ -65,7 +65,7 @@ CompressLevel = Annotated[
     option(
         ...,
         "N",
-        "Level of compressed outputs (names ending in .gz), from 1 (fast) to 12 (small).",
+        "Level of compressed outputs (names ending in .gz or .zst), from 1 (fast) to 12 (small).",
         "--compress-level",
     ),
 ]

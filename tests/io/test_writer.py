@@ -25,6 +25,7 @@ from ngsgpu.io.output.atomic import AtomicFile
 from ngsgpu.io.output.in_memory import Appender
 from ngsgpu.io.output.writer import OutputGroup, OutputSet, check_distinct, write_text_atomically
 from ngsgpu.io.text.reader import read_batches
+from ngsgpu.run.options import RunOptions
 from tests.support.io.records import compression, fastq, reads, records_of
 
 
@@ -236,6 +237,8 @@ def test_empty_outputs(tmp_path: Path) -> None:
 def test_compression_levels_that_do_not_exist(tmp_path: Path, level: int) -> None:
     with pytest.raises(UsageError, match="choose one from 1 to 12"):
         OutputSet([tmp_path / "out.gz"], compression_level=level)
+    with pytest.raises(UsageError, match="--compress-level must be from 1 to 12"):
+        RunOptions(compress_level=level)
     assert names(tmp_path) == []
 
 
