@@ -1,4 +1,4 @@
-"""Makes the forms in which people have reads: BGZF, gzip, zstd and BAM, of a pair of FASTQ files.
+"""Makes the forms in which people have reads: BGZF, gzip, zstd and BAM, of plain FASTQ files.
 
 All cores work on all files at the same time, and no program of others is needed. Levels are those
 of the programs that such files come from: ``gzip`` (6, one member a file), ``bgzip`` (6), ``zstd``
@@ -7,7 +7,10 @@ of the programs that such files come from: ``gzip`` (6, one member a file), ``bg
 
 from __future__ import annotations
 
+import json
+import shutil
 import struct
+import sys
 import zlib
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -15,18 +18,23 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import BinaryIO, Final, TypeVar
+from typing import TYPE_CHECKING, BinaryIO, Final, TypeVar
 
 from isal import isal_zlib
 
 from benchmarks.harness.datasets import MATES
 from benchmarks.harness.measuring import apart
 from ngsgpu.io.compress.bgzf import BLOCK_BYTES, EOF_BLOCK, deflate
-from ngsgpu.io.compress.zstd import library as zstd
+
+if TYPE_CHECKING or sys.version_info < (3, 14):
+    from backports import zstd
+else:
+    from compression import zstd
 
 PLAIN: Final = "plain"
+GZIP: Final = "gz"
 BAM: Final = "bam"
-ENDINGS: Final = {PLAIN: "", "bgzf": ".gz", "gz": ".gz", "zst": ".zst", BAM: ".gz"}
+ENDINGS: Final = {PLAIN: "", "bgzf": ".gz", GZIP: ".gz", "zst": ".zst", BAM: ".gz"}
 """Forms, and the endings of FASTQ files of them; a program that reads BAM writes BGZF."""
 
 LEVEL: Final = 6
@@ -38,69 +46,79 @@ BGZF_BYTES: Final = 256 * BLOCK_BYTES
 COPY_BYTES: Final = 4 << 20
 _GZIP_HEADER: Final = bytes.fromhex("1f8b0800000000000003")
 
-Pair = tuple[Path, Path]
+Files = tuple[Path, ...]
+"""Reads, or first and second mates."""
 T = TypeVar("T")
 
 
-def form_paths(form: str, pair: Pair, folder: Path) -> tuple[Path, ...]:
-    """Where a form of a pair of files is: two files, or one of BAM."""
+def form_paths(form: str, files: Files, folder: Path) -> Files:
+    """Where a form of files is: as many files, or one of BAM."""
     if form == PLAIN:
-        return pair
+        return files
     if form == BAM:
         return (folder / form / "reads.bam",)
-    return tuple(folder / form / f"{mate}{ENDINGS[form]}" for mate in MATES)
+    return tuple(folder / form / f"{mate}{ENDINGS[form]}" for mate in MATES[: len(files)])
 
 
-def make_forms(sets: Sequence[tuple[Pair, Path]], forms: Iterable[str], threads: int) -> None:
-    """Make forms of pairs of plain files; those that are there and not older are kept.
+def make_forms(sets: Sequence[tuple[Files, Path]], forms: Iterable[str], threads: int) -> None:
+    """Make forms of plain files; what is there already, of the same files, is kept.
 
     Args:
-        sets: pairs, and the folder of the forms of each.
+        sets: files, and the folder of the forms of each.
         forms: of ``ENDINGS``.
         threads: how many work at a time.
     """
-    forms = list(forms)
+    forms = [form for form in forms if form != PLAIN]
     with ThreadPoolExecutor(threads) as pool:
         makers: list[Callable[[], None]] = []
-        for pair, folder in sets:
+        for files, folder in sets:
+            _forget_others(files, folder)
             for form in forms:
-                targets = form_paths(form, pair, folder)
-                if form == PLAIN or all(_is_newer(target, pair) for target in targets):
+                targets = form_paths(form, files, folder)
+                targets[0].parent.mkdir(exist_ok=True)
+                if all(target.exists() for target in targets):
                     continue
-                targets[0].parent.mkdir(parents=True, exist_ok=True)
                 if form == BAM:
-                    makers.append(partial(apart, _import, pair, targets[0], threads))
+                    makers.append(partial(apart, _import, files, targets[0], threads))
                     continue
                 makers += [
                     partial(_write, form, source, target, pool, threads)
-                    for source, target in zip(pair, targets, strict=True)
+                    for source, target in zip(files, targets, strict=True)
                 ]
         with ThreadPoolExecutor(max(1, len(makers))) as writers:
             for made in [writers.submit(maker) for maker in makers]:
                 made.result()
 
 
-def write_first(pair: Pair, pairs: int, folder: Path) -> Pair:
-    """Write the first pairs of two plain files to files of a folder."""
+def _forget_others(files: Files, folder: Path) -> None:
+    """Remove forms that were made of other files, or of these before they changed."""
+    states = [(path.resolve(), path.stat()) for path in files]
+    now = json.dumps([[str(path), state.st_size, state.st_mtime_ns] for path, state in states])
+    noted = folder / "sources.json"
+    if not noted.exists() or noted.read_text() != now:
+        for form in ENDINGS:
+            shutil.rmtree(folder / form, ignore_errors=True)
+        folder.mkdir(parents=True, exist_ok=True)
+        noted.write_text(now)
+
+
+def write_first(files: Files, reads: int, folder: Path) -> Files:
+    """Write the first reads of plain FASTQ files to files of a folder."""
     folder.mkdir(parents=True, exist_ok=True)
-    first = (folder / MATES[0], folder / MATES[1])
-    for source, target in zip(pair, first, strict=True):
-        with source.open("rb") as reads, target.open("wb") as few:
-            few.writelines(islice(reads, 4 * pairs))
+    first = tuple(folder / mate for mate in MATES[: len(files)])
+    for source, target in zip(files, first, strict=True):
+        with source.open("rb") as lines, target.open("wb") as few:
+            few.writelines(islice(lines, 4 * reads))
     return first
 
 
-def _is_newer(target: Path, pair: Pair) -> bool:
-    made = target.stat().st_mtime_ns if target.exists() else -1
-    return all(source.stat().st_mtime_ns <= made for source in pair)
-
-
-def _import(pair: Pair, target: Path, threads: int) -> None:
+def _import(files: Files, target: Path, threads: int) -> None:
     """Write unaligned BAM, as ``samtools import`` does."""
     import pysam
 
     new = target.with_name(f"{target.name}.new")
-    words = ["-1", pair[0], "-2", pair[1], "-O", "bam,level=1", "-@", threads, "-o", new]
+    reads = ["-1", files[0], "-2", files[1]] if len(files) == 2 else ["-0", files[0]]
+    words = [*reads, "-O", "bam,level=1", "-@", threads, "-o", new]
     pysam.fqimport(*map(str, words), catch_stdout=False)
     new.rename(target)
 
@@ -108,11 +126,11 @@ def _import(pair: Pair, target: Path, threads: int) -> None:
 def _write(form: str, source: Path, target: Path, pool: ThreadPoolExecutor, threads: int) -> None:
     """Write a compressed form of a file, whole or not at all."""
     new = target.with_name(f"{target.name}.new")
-    with new.open("wb") as out:
-        if form == "zst":
-            write_zstd(source, out, threads)
-        else:
-            {"gz": write_gzip, "bgzf": write_bgzf}[form](source, out, pool, threads)
+    if form == "zst":
+        write_zstd(source, new, threads)
+    else:
+        with new.open("wb") as out:
+            {GZIP: write_gzip, "bgzf": write_bgzf}[form](source, out, pool, threads)
     new.rename(target)
 
 
@@ -132,8 +150,8 @@ def _deflated(source: Path, size: int, start: int) -> tuple[bytes, int, int]:
     """A piece of a deflate stream that ends with a whole byte; CRC and size of what it holds."""
     history = min(start, WINDOW_BYTES)
     data = memoryview(_read(source, start - history, history + PIECE_BYTES))
-    known = {"zdict": data[:history]} if history else {}
-    deflater = zlib.compressobj(LEVEL, zlib.DEFLATED, -zlib.MAX_WBITS, **known)
+    kind = (LEVEL, zlib.DEFLATED, -zlib.MAX_WBITS, zlib.DEF_MEM_LEVEL, zlib.Z_DEFAULT_STRATEGY)
+    deflater = zlib.compressobj(*kind, data[:history]) if history else zlib.compressobj(*kind)
     piece = data[history:]
     last = start + PIECE_BYTES >= size
     body = deflater.compress(piece) + deflater.flush(zlib.Z_FINISH if last else zlib.Z_SYNC_FLUSH)
@@ -150,15 +168,15 @@ def write_bgzf(source: Path, out: BinaryIO, pool: ThreadPoolExecutor, ahead: int
     out.write(EOF_BLOCK)
 
 
-def write_zstd(source: Path, out: BinaryIO, threads: int) -> None:
+def write_zstd(source: Path, target: Path, threads: int) -> None:
     """One frame with a checksum, compressed by threads of the library."""
     kinds = zstd.CompressionParameter
-    options = {
+    options: dict[int, int] = {
         kinds.compression_level: ZSTD_LEVEL,
         kinds.nb_workers: threads,
         kinds.checksum_flag: 1,
     }
-    with source.open("rb") as reads, zstd.open(out, "wb", options=options) as packed:
+    with source.open("rb") as reads, zstd.open(target, "wb", options=options) as packed:
         while block := reads.read(COPY_BYTES):
             packed.write(block)
 
