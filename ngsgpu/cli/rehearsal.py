@@ -39,6 +39,7 @@ _COMMANDS: Final = (
      "kmers query -d k1 -i genome.fa -o q.tsv", "kmers intersect k1 k3 -o k4",
      "kmers union k1 k3 -o k5", "kmers subtract k1 k3 -o k6",
      "unitigs -d k1 -o n1.fa --gfa n1.gfa"),
+    ("kmers count -i one.bam -k 21 -o k7",),
     ("kmers spectrum -i r1.fq -I r2.fq -o spectrum.txt",),
     ("unitigs {pairs} -k 31 -o n2.fa",),
     ("assemble {pairs} -o a1.fa --gfa a1.gfa",),
@@ -135,6 +136,7 @@ def _write_study(folder: Path) -> None:
         for name, (mate, _) in enumerate(_pairs(genome, chance, 800)):
             mate = mate[: chance.randrange(60, 101)]
             file.write(f"@{name}\n{mate}\n+\n{'I' * len(mate)}\n")
+    _write_bam(folder / "one.bam", genome)
     taxonomy = folder / "tax"
     taxonomy.mkdir()
     (taxonomy / "map.tsv").write_text("first\t3\nsecond\t4\n")
@@ -145,6 +147,18 @@ def _write_study(folder: Path) -> None:
     (taxonomy / "names.dmp").write_text(
         "".join(f"{own}\t|\ttaxon {own}\t|\t\t|\tscientific name\t|\n" for own in ranks)
     )
+
+
+def _write_bam(path: Path, genome: str) -> None:
+    import pysam
+
+    with pysam.AlignmentFile(str(path), "wb", header={"HD": {"VN": "1.6"}}) as file:
+        for start in range(0, 5900, 10):
+            read = pysam.AlignedSegment(file.header)
+            read.query_name, read.flag = str(start), 4
+            read.query_sequence = genome[start : start + 100]
+            read.query_qualities = [40] * 100
+            file.write(read)
 
 
 def _pairs(genome: str, chance: random.Random, count: int) -> Iterator[tuple[str, str]]:

@@ -22,7 +22,7 @@ from ngsgpu.device.memory import Memory, format_size, memory, usable_cpus
 
 SCHEMA_VERSION = 1
 # What correction imports, and what other commands do; names to install are names to import.
-_NEEDED = ("numpy", "numba", "isal")
+_NEEDED = ("numpy", "numba", "isal", *inventory.ZSTD)
 _WANTED = ("pysam", "rich", "jinja2")
 # Python, the libraries and the compiled kernels use about half of this before the first read.
 _MIN_MEMORY = 512 << 20

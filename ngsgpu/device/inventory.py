@@ -24,7 +24,8 @@ from ngsgpu.pool import map_all
 
 PATIENCE_SECONDS = 10.0
 # Correction cannot run without these.
-LIBRARIES = ("numpy", "numba", "llvmlite", "pysam", "isal", "rich", "typer", "jinja2")
+ZSTD = ("backports.zstd",) if sys.version_info < (3, 14) else ()  # newer ones have it
+LIBRARIES = ("numpy", "numba", "llvmlite", "pysam", "isal", *ZSTD, "rich", "typer", "jinja2")
 OPTIONAL_LIBRARIES = ("snakemake", "pandas", "matplotlib")
 _CUPY = ("cupy-cuda13x", "cupy-cuda12x", "cupy-cuda11x", "cupy")
 _NVRTC = ("nvidia-cuda-nvrtc", "nvidia-cuda-nvrtc-cu13", "nvidia-cuda-nvrtc-cu12")
@@ -72,6 +73,8 @@ TOOLS = (
     Tool("minimap2", ("minimap2",), "QUAST aligns with it", "--version",
          "minimap2", f"{_CONDA} minimap2"),
     Tool("fastp", ("fastp",), "checks reads", "--version", "fastp", f"{_CONDA} fastp"),
+    Tool("sra-tools", ("fasterq-dump",), "fetches public runs", "--version",
+         "sra-toolkit", f"{_CONDA} sra-tools"),
     Tool("KronaTools", ("ktImportText",), "draws taxa", "-h", "radiant", f"{_CONDA} krona"),
     Tool("MultiQC", ("multiqc",), "summarizes results", "--version",
          "", f"{_CONDA} multiqc", "multiqc"),

@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 
 from ngsgpu._version import __version__
+from ngsgpu.io.compress.alignments import is_alignments
+from ngsgpu.io.compress.formats import without_packing
 from ngsgpu.io.inputs import ReadFiles, pair_inputs, warn_of_mates
 from ngsgpu.io.output.writer import OutputSet
 from ngsgpu.io.paths import check_distinct
@@ -183,10 +185,24 @@ def _remedy(lanes: Sequence[ReadFiles], found: Adapters, has_qualities: bool) ->
     outputs = [shlex.quote(f"trimmed_{Path(path).name}") for path in given]
     inputs = [shlex.quote(path) for path in given]
     if has_qualities:
+        own = [_decoded(path) for path in given]
+        inputs = [f"<({how} {path})" if how else path
+                  for (how, _), path in zip(own, inputs, strict=True)]  # fmt: skip
+        outputs = [shlex.quote(f"trimmed_{name}") for _, name in own]
         command = _fastp(lane, inputs, outputs, found)
     else:
         command = _cutadapt(lane, inputs, outputs, found)
     return command + (" (and the other inputs likewise)" if len(lanes) > 1 else "")
+
+
+def _decoded(path: str) -> tuple[str, str]:
+    """What makes a file one that fastp reads, if it is none, and the file's name then."""
+    name = Path(path).name
+    if is_alignments(path):
+        return "samtools fastq", f"{without_packing(name)}.fastq"
+    programs = {".zst": "zstd -dc", ".bz2": "bzip2 -dc", ".xz": "xz -dc"}
+    ending = Path(name).suffix
+    return (programs[ending], name.removesuffix(ending)) if ending in programs else ("", name)
 
 
 def _fastp(lane: ReadFiles, inputs: list[str], outputs: list[str], found: Adapters) -> str:

@@ -51,7 +51,7 @@ def by_name(requirements: list[Any]) -> dict[str, str]:
     """Version bounds by a requirement's name in conda."""
     found: dict[str, str] = {}
     for requirement in requirements:
-        name, bounds = re.match(r"([\w-]+)(?:\[[\w,]+\])? ?(.*)", requirement).groups()
+        name, bounds = re.match(r"([\w.-]+)(?:\[[\w,]+\])? ?([^;]*)", requirement).groups()
         found[NAMES.get(name, name)] = bounds
     return found
 

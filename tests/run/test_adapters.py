@@ -23,6 +23,7 @@ from tests.support.adapters import (
     write_mates,
 )
 from tests.support.commands import Commands, read_json
+from tests.support.io.alignments import bam
 from tests.support.io.records import write
 from tests.support.minhash.oracle import reverse_complement
 
@@ -157,6 +158,15 @@ def test_command_lines(tmp_path: Path, caplog: pytest.LogCaptureFixture, pairs: 
         f"fastp --stdin --stdout --adapter_sequence {KNOWN['Illumina TruSeq'][0]} --trim_poly_g "
         "--disable_quality_filtering"
     )
+    reads = str(tmp_path / "p.bam")
+    Path(reads).write_bytes(bam([]))
+    text = remedy(caplog, both, [ReadFiles((reads,), interleaved=True)])
+    assert text == (
+        f"fastp -i <(samtools fastq {reads}) --interleaved_in --stdout --detect_adapter_for_pe "
+        "--trim_poly_g --disable_quality_filtering > trimmed_p.fastq"
+    )
+    text = remedy(caplog, both, [ReadFiles(("R1.fq.zst", "R2.fq.zst"))])
+    assert "-i <(zstd -dc R1.fq.zst) -I <(zstd -dc R2.fq.zst) -o trimmed_R1.fq -O" in text
     single.has_qualities = False
     text = remedy(caplog, single, [ReadFiles(("x.fa",))])
     assert text == f'cutadapt -a {KNOWN["Illumina TruSeq"][0]} -a "G{{20}}" -o trimmed_x.fa x.fa'
