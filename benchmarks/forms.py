@@ -1,0 +1,469 @@
+"""Our own commands on the same reads in every form: plain, BGZF, gzip, zstd, BAM; and their start.
+
+    python -m benchmarks.forms --genomes GENOMES --folder DATA --backend cuda -t 16 -o out.json
+    python -m benchmarks.forms --data r1.fq,r2.fq --references ecoli.fna.gz --jobs correct start \
+        -o out.json
+
+Outputs have the form of the input (from BAM BGZF, from gzip BGZF as always); calls and histograms
+are plain text. A job's forms are measured in turn, as whole processes, inputs in the page cache.
+Before that each job runs on the first pairs in each form, which compiles all kernels, and the
+outputs must hold the same as those from plain files; otherwise the exit status is 1. ``start``
+runs four commands on 1,000 pairs with an empty cache, and then with what is in it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import os
+import shutil
+import statistics
+import sys
+import tempfile
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from benchmarks.harness.datasets import MATES, data_set, make
+from benchmarks.harness.document import head, write_document
+from benchmarks.harness.forms import (
+    BAM,
+    ENDINGS,
+    GZIP,
+    PLAIN,
+    Files,
+    form_paths,
+    make_forms,
+    write_first,
+    zstd,
+)
+from benchmarks.harness.measuring import ROOT, BenchmarkError, Measurement, apart, measure
+from benchmarks.harness.tables import markdown
+from ngsgpu.io.output.store import checksum
+
+SCHEMA: Final = "ngsgpu.benchmark.forms"
+SCHEMA_VERSION: Final = 1
+START: Final = "start"
+START_JOBS: Final = ("correct", "extend", "merge", "classify")
+START_PAIRS: Final = 1000
+WARM_STARTS: Final = 3
+CACHES: Final = {
+    "NGSGPU_CACHE_DIR": "ngsgpu",
+    "CUPY_CACHE_DIR": "cupy",
+    "CUDA_CACHE_PATH": "cuda",
+}
+"""Where a user's compiled kernels are."""
+READ_BYTES: Final = 8 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A command.
+
+    Attributes:
+        command: its words but for inputs, outputs and threads.
+        outputs: options and names of its outputs; those that end in .fq are compressed as the
+            input is.
+        mated: whether its outputs are first and second mates: of pairs in one file it writes one.
+        overlapping: whether it is measured on the pairs that overlap.
+    """
+
+    command: str
+    outputs: tuple[tuple[str, str], ...]
+    mated: bool = False
+    overlapping: bool = False
+
+    def outputs_of(self, form: str) -> list[tuple[str, str]]:
+        """Options and names of the outputs from a form."""
+        kept = self.outputs[:1] if self.mated and form == BAM else self.outputs
+        return [
+            (option, name + ENDINGS[form] if name.endswith(".fq") else name)
+            for option, name in kept
+        ]
+
+
+_MATES: Final = (("-o", "out1.fq"), ("-O", "out2.fq"))
+JOBS: Final = {
+    "correct": Job("correct", _MATES, mated=True),
+    "spectrum": Job("correct --method spectrum", _MATES, mated=True),
+    "classify": Job("classify -d ../../database --sample reads", (("-o", "calls.tsv"),)),
+    "kmers": Job("kmers count", (("--histo", "reads.histo"),)),
+    "deplete": Job("deplete -d ../../host.idx", _MATES, mated=True),
+    "merge": Job(
+        "merge",
+        (("-o", "merged.fq"), ("--unmerged1", "out1.fq"), ("--unmerged2", "out2.fq")),
+        overlapping=True,
+    ),
+    "extend": Job(
+        "extend --insert-size 300 --insert-sd 10",
+        (("-o", "extended.fq"), ("--remaining1", "out1.fq"), ("--remaining2", "out2.fq")),
+    ),
+}
+"""The last one for its start only."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reads:
+    """Pairs, and where they are.
+
+    Attributes:
+        files: plain first and second mates.
+        forms: folder of the other forms.
+        place: folder with a folder for each form, which leads to its files and in which commands
+            on it run.
+    """
+
+    files: Files
+    forms: Path
+    place: Path
+
+    def link(self, forms: Sequence[str]) -> None:
+        """Make the folders of forms."""
+        for form in forms:
+            (self.place / form).mkdir(parents=True)
+            for name, path in zip(self.names(form), self.paths(form), strict=True):
+                (self.place / form / name).symlink_to(path.resolve())
+
+    def paths(self, form: str) -> Files:
+        """The files of a form."""
+        return form_paths(form, self.files, self.forms)
+
+    def names(self, form: str) -> list[str]:
+        """What they are called where commands run."""
+        return list(MATES) if form == PLAIN else [path.name for path in self.paths(form)]
+
+
+@dataclass(frozen=True, slots=True)
+class Runner:
+    """How commands run.
+
+    Attributes:
+        options: of all commands.
+        caches: folder of compiled kernels.
+    """
+
+    options: tuple[str, ...]
+    caches: Path
+
+    def command(self, job: Job, reads: Reads, form: str) -> list[str]:
+        """Words of a command line."""
+        inputs = zip(("-i", "-I"), reads.names(form), strict=False)
+        named = [*inputs, *job.outputs_of(form)]
+        words = [word for option_and_name in named for word in option_and_name]
+        return ["ngsgpu", *job.command.split(), *words, *self.options]
+
+    def run(self, job: Job, reads: Reads, form: str) -> Measurement:
+        """Run a command from a state in which no output is there."""
+        remove_outputs(job, reads, form)
+        # What was written before shall not go to the disk while this is measured.
+        os.sync()
+        environment = {name: str(self.caches / folder) for name, folder in CACHES.items()}
+        return measure(self.command(job, reads, form), reads.place / form, environment=environment)
+
+
+def remove_outputs(job: Job, reads: Reads, form: str) -> None:
+    """Remove what a job wrote."""
+    for _, name in job.outputs_of(form):
+        (reads.place / form / name).unlink(missing_ok=True)
+
+
+def contents(paths: Sequence[Path]) -> list[bytes]:
+    """What files hold when they are decompressed."""
+    openers = {ENDINGS[GZIP]: gzip.open, ENDINGS["zst"]: zstd.open}
+    found = []
+    for path in paths:
+        with openers.get(path.suffix, open)(path, "rb") as file:
+            found.append(file.read())
+    return found
+
+
+def mates_of(interleaved: bytes) -> list[bytes]:
+    """First and second mates of FASTQ text in which they alternate."""
+    lines = interleaved.splitlines(keepends=True)
+    return [
+        b"".join(b"".join(lines[start : start + 4]) for start in range(first, len(lines), 8))
+        for first in (0, 4)
+    ]
+
+
+def is_same(job: Job, reads: Reads, form: str) -> bool:
+    """Whether the outputs from a form hold what those from plain files hold."""
+    expected, found = (
+        contents([reads.place / own / name for _, name in job.outputs_of(own)])
+        for own in (PLAIN, form)
+    )
+    if job.mated and form == BAM:
+        found = mates_of(found[0])
+    return found == expected
+
+
+def check(jobs: Sequence[str], reads: Reads, forms: Sequence[str], runner: Runner) -> list[str]:
+    """Run jobs on few pairs in all forms; what has other content than from plain files."""
+    differences = []
+    for name in jobs:
+        job = JOBS[name]
+        for form in dict.fromkeys((PLAIN, *forms)):
+            taken = runner.run(job, reads, form)
+            print(f"check: {name}, {form} {taken.wall_s:.1f} s", file=sys.stderr, flush=True)
+            if not apart(is_same, job, reads, form):
+                differences.append(f"{name}: {form} and {PLAIN}")
+    return differences
+
+
+def measure_in_turn(
+    name: str, reads: Reads, forms: Sequence[str], runner: Runner, repeats: int
+) -> tuple[list[dict[str, Any]], list[str]]:
+    """Run a job on all forms in turn; the runs of each, and differences of plain outputs."""
+    job = JOBS[name]
+    entries = [
+        {"job": name, "form": form, "command": " ".join(runner.command(job, reads, form)), "runs": []}
+        for form in forms
+    ]  # fmt: skip
+    for repeat in range(repeats):
+        # Each begins once, so that none always follows the same other one.
+        first = repeat % len(entries)
+        for entry in [*entries[first:], *entries[:first]]:
+            measured = runner.run(job, reads, entry["form"])
+            print(f"{name}, {entry['form']}: {measured.wall_s:.2f} s", file=sys.stderr, flush=True)
+            entry["runs"].append(asdict(measured))
+            remove = repeat + 1 < repeats or any(own.endswith(".fq") for _, own in job.outputs)
+            if remove:
+                remove_outputs(job, reads, entry["form"])
+    differences = []
+    for _, output in job.outputs:
+        if not output.endswith(".fq"):
+            sums = {form: apart(checksum, reads.place / form / output) for form in forms}
+            differences += [f"{name}: {form} and {forms[0]}, all reads"
+                            for form in forms if sums[form] != sums[forms[0]]]  # fmt: skip
+    for form in forms:
+        remove_outputs(job, reads, form)
+    return entries, differences
+
+
+def measure_starts(reads: Reads, forms: Sequence[str], runner: Runner) -> list[dict[str, Any]]:
+    """Runs on few pairs: the first with nothing in the user's cache, the others with what it left."""
+    entries = []
+    for name in START_JOBS:
+        for form in forms:
+            with tempfile.TemporaryDirectory(dir=runner.caches.parent) as empty:
+                own = replace(runner, caches=Path(empty))
+                new, *warm = (
+                    asdict(own.run(JOBS[name], reads, form)) for _ in range(1 + WARM_STARTS)
+                )
+            walls = ", ".join(f"{run['wall_s']:.2f}" for run in (new, *warm))
+            print(f"start: {name}, {form}: {walls} s", file=sys.stderr, flush=True)
+            entries.append({"job": name, "form": form, "new": new, "warm": warm})
+    return entries
+
+
+def find(
+    spec: str, settings: argparse.Namespace, work: Path
+) -> tuple[Files, tuple[Path, ...], Path]:
+    """The files of a data set, or those that are named; their genomes; the folder of their forms."""
+    kept = settings.folder or work / "data"
+    if "," in spec:
+        files = tuple(Path(name) for name in spec.split(","))
+        if len(files) != 2 or not all(path.is_file() for path in files):
+            raise BenchmarkError(f"{spec}: name a data set, or two FASTQ files with a comma")
+        folder = kept / files[0].name.split(".")[0]
+        return files, (), folder / "forms"
+    data = apart(data_set, spec, settings.genomes)
+    folder = kept / data.name
+    apart(make, data, folder, processes=settings.threads, truth=False)
+    return (folder / MATES[0], folder / MATES[1]), data.genomes, folder / "forms"
+
+
+def prepare(
+    jobs: Sequence[str], genomes: Sequence[Path], settings: argparse.Namespace, runner: Runner
+) -> dict[str, Any]:
+    """Compile kernels if that is wanted; build the database and the index that jobs need."""
+    work = runner.caches.parent
+    backend = ["--backend", settings.backend]
+    threads = ["-t", str(settings.threads), "-q"]
+    steps = {}
+    if settings.precompile is not None:
+        kinds = ["--arch", settings.precompile] if settings.precompile else []
+        steps["compile"] = [
+            *("compile", "--shared", *threads),
+            *(["--cpu"] if settings.backend == "cpu" else kinds),
+        ]
+    needs = {"classify": "database", "deplete": "index"}
+    if not genomes and needs.keys() & set(jobs):
+        raise BenchmarkError("a database or index is built of genomes; name some: --references")
+    named = [str(path.resolve()) for path in genomes]
+    if "classify" in jobs:
+        taxa = [] if settings.taxonomy is None else ["--taxonomy", str(settings.taxonomy.resolve())]
+        taxa += [] if settings.map is None else ["--map", str(settings.map.resolve())]
+        steps["database"] = ["db", "build", *named, "-d", "database", *taxa, *backend, *threads]
+    if "deplete" in jobs:
+        steps["index"] = ["deplete-index", named[0], "-o", "host.idx", *threads]
+    environment = {name: str(runner.caches / folder) for name, folder in CACHES.items()}
+    return {
+        name: asdict(measure(["ngsgpu", *words], work, environment=environment))
+        for name, words in steps.items()
+    }
+
+
+def read_through(paths: Sequence[Path]) -> None:
+    """Bring files into the page cache."""
+
+    def read(path: Path) -> None:
+        with path.open("rb", buffering=0) as file:
+            while file.read(READ_BYTES):
+                pass
+
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(read, paths))
+
+
+def run(settings: argparse.Namespace, work: Path) -> dict[str, Any]:
+    """Measure everything; the document."""
+    jobs = [name for name in settings.jobs if name != START]
+    starts = START in settings.jobs
+    forms = list(settings.forms)
+    start_forms = [form for form in settings.start_forms if form in forms] if starts else []
+    options = ("--backend", settings.backend, "-t", str(settings.threads), "-q")
+    runner = Runner(options, work / "kernels")
+    sets: dict[bool, Reads] = {}
+    few: dict[bool, Reads] = {}
+    genomes: tuple[Path, ...] = tuple(settings.references)
+    wanted = {JOBS[name].overlapping for name in jobs} | ({False} if starts else set())
+    for overlapping in sorted(wanted):
+        spec = settings.overlapping if overlapping else settings.data
+        files, own, folder = find(spec, settings, work)
+        genomes = genomes or own
+        stem = "overlapping" if overlapping else "reads"
+        sets[overlapping] = Reads(files, folder, work / stem)
+        few[overlapping] = _first(files, settings.check_pairs, work / f"first-{stem}")
+    all_sets = [*sets.values(), *few.values()]
+    if starts:
+        start_reads = _first(sets[False].files, START_PAIRS, work / "few")
+        all_sets.append(start_reads)
+    apart(make_forms, [(own.files, own.forms) for own in all_sets], forms, settings.threads)
+    for own_set in all_sets:
+        own_set.link(list(dict.fromkeys((PLAIN, *forms))))
+    document: dict[str, Any] = {
+        **head(SCHEMA, SCHEMA_VERSION),
+        "settings": {
+            name: getattr(settings, name)
+            for name in ("data", "overlapping", "backend", "threads", "repeats", "check_pairs")
+        }
+        | {"precompiled": settings.precompile is not None, "taxonomy": bool(settings.taxonomy)},
+        "bytes": {
+            own.place.name: {
+                form: sum(path.stat().st_size for path in own.paths(form)) for form in forms
+            }
+            for own in sets.values()
+        },
+        "prepared": prepare([*jobs, *(START_JOBS if starts else ())], genomes, settings, runner),
+        "jobs": [],
+        "start": [],
+        "differences": [],
+    }
+    if "," in settings.data + settings.overlapping:
+        document["settings"] |= {"data": "files", "overlapping": "files"}
+    if starts:
+        document["start"] = measure_starts(start_reads, start_forms, runner)
+    for overlapping, reads in sets.items():
+        own_jobs = [name for name in jobs if JOBS[name].overlapping == overlapping]
+        document["differences"] += check(own_jobs, few[overlapping], forms, runner)
+        read_through([path for form in forms for path in reads.paths(form)])
+        for name in own_jobs:
+            entries, differ = measure_in_turn(name, reads, forms, runner, settings.repeats)
+            document["jobs"] += entries
+            document["differences"] += differ
+            write_document(document, settings.output)
+    return document
+
+
+def _first(files: Files, pairs: int, place: Path) -> Reads:
+    first = apart(write_first, files, pairs, place / "plain-files")
+    return Reads(first, place / "forms", place)
+
+
+def table(document: dict[str, Any]) -> str:
+    """Rows are jobs, columns forms: wall time and its ratio to plain, CPU time, memory."""
+    entries = {(own["job"], own["form"]): own["runs"] for own in document["jobs"]}
+    for own in document["start"]:
+        entries[f"{own['job']}, 1,000 pairs, warm", own["form"]] = own["warm"]
+        entries[f"{own['job']}, 1,000 pairs, new machine", own["form"]] = [own["new"]]
+    forms = list(dict.fromkeys(form for _, form in entries))
+    rows = [["job", "", *forms]]
+    for name in dict.fromkeys(name for name, _ in entries):
+        lines = [
+            _cells(entries.get((name, form), []), entries.get((name, PLAIN), [])) for form in forms
+        ]
+        titles = ("wall, s (x plain)", "CPU, s", "host, GB", "GPU, GB")
+        for row, title in enumerate(titles):
+            cells = [line[row] for line in lines]
+            if any(cell != "-" for cell in cells):
+                rows.append([name if row == 0 else "", title, *cells])
+    return markdown(rows, names=2)
+
+
+def _cells(runs: Sequence[dict[str, Any]], plain: Sequence[dict[str, Any]]) -> list[str]:
+    if not runs:
+        return ["-"] * 4
+    wall = statistics.median(run["wall_s"] for run in runs)
+    ratio = wall / statistics.median(run["wall_s"] for run in plain) if plain else None
+    cpu = statistics.median(run["user_s"] + run["system_s"] for run in runs)
+    device = max(run["peak_device_bytes"] or 0 for run in runs)
+    return [
+        f"{wall:.2f}" + (f" ({ratio:.2f})" if ratio is not None else ""),
+        f"{cpu:.1f}",
+        f"{max(run['peak_rss_bytes'] for run in runs) / 1e9:.2f}",
+        f"{device / 1e9:.2f}" if device else "-",
+    ]
+
+
+def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(
+        prog="forms",
+        description="Measure our commands on reads in every form.",
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+    )
+    add = parser.add_argument
+    names = [name for name in JOBS if name != "extend"]
+    add("--data", default="L", help="data set, or R1.fq,R2.fq")
+    add("--overlapping", default="M20", help="the same for merge")
+    add("--genomes", type=Path, help="folder of genomes for data sets")
+    add("--references", type=Path, nargs="+", default=[], help="in place of the data set's genomes")
+    add("--taxonomy", type=Path, help="of the database; without it reads are called to sequences")
+    add("--map", type=Path, help="of the database, names of sequences to taxa")
+    add("--folder", type=Path, help="where data sets and forms are kept; without it removed")
+    add("--jobs", nargs="+", choices=[*names, START], default=[*names, START])
+    add("--forms", nargs="+", choices=list(ENDINGS), default=list(ENDINGS))
+    add("--start-forms", nargs="+", choices=list(ENDINGS), default=[PLAIN, GZIP])
+    add("--check-pairs", type=int, default=100_000, help="first pairs that the check takes")
+    add("--backend", choices=("cpu", "cuda"), default="cpu")
+    add("-t", "--threads", type=int, default=os.cpu_count() or 1)
+    add("--repeats", type=int, default=3)
+    add("--precompile", nargs="?", const="", metavar="ARCH",
+        help="put compiled kernels into the installation first (of this architecture)")  # fmt: skip
+    add("--work", type=Path, default=ROOT / "benchmarks" / "work", help="for temporary files")
+    add("-o", "--output", type=Path, required=True, help="JSON file to write")
+    return parser.parse_args(arguments)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure, write the file, print the table; the status is 1 if contents differ."""
+    settings = parse(arguments)
+    settings.work.mkdir(parents=True, exist_ok=True)
+    try:
+        with tempfile.TemporaryDirectory(dir=settings.work) as work:
+            document = run(settings, Path(work))
+    except (BenchmarkError, OSError) as error:
+        print(f"forms: error: {error}", file=sys.stderr)
+        return 1
+    write_document(document, settings.output)
+    print(table(document), end="")
+    for difference in document["differences"]:
+        print(f"forms: these differ: {difference}", file=sys.stderr)
+    return 1 if document["differences"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
