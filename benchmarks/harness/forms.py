@@ -181,6 +181,12 @@ def write_zstd(source: Path, target: Path, threads: int) -> None:
             packed.write(block)
 
 
+def read_zstd(path: Path) -> bytes:
+    """What a .zst file holds."""
+    with zstd.open(path, "rb") as packed:
+        return bytes(packed.read())
+
+
 def _read(source: Path, start: int, size: int) -> bytes:
     with source.open("rb") as file:
         file.seek(start)

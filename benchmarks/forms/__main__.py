@@ -14,32 +14,21 @@ runs four commands on 1,000 pairs with an empty cache, and then with what is in 
 from __future__ import annotations
 
 import argparse
-import gzip
 import os
-import shutil
 import statistics
 import sys
 import tempfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Final
 
+from benchmarks.forms.jobs import JOBS, Reads, Runner, is_same, remove_outputs
 from benchmarks.harness.datasets import MATES, data_set, make
 from benchmarks.harness.document import head, write_document
-from benchmarks.harness.forms import (
-    BAM,
-    ENDINGS,
-    GZIP,
-    PLAIN,
-    Files,
-    form_paths,
-    make_forms,
-    write_first,
-    zstd,
-)
-from benchmarks.harness.measuring import ROOT, BenchmarkError, Measurement, apart, measure
+from benchmarks.harness.forms import ENDINGS, GZIP, PLAIN, Files, make_forms, write_first
+from benchmarks.harness.measuring import ROOT, BenchmarkError, apart, measure
 from benchmarks.harness.tables import markdown
 from ngsgpu.io.output.store import checksum
 
@@ -49,154 +38,7 @@ START: Final = "start"
 START_JOBS: Final = ("correct", "extend", "merge", "classify")
 START_PAIRS: Final = 1000
 WARM_STARTS: Final = 3
-CACHES: Final = {
-    "NGSGPU_CACHE_DIR": "ngsgpu",
-    "CUPY_CACHE_DIR": "cupy",
-    "CUDA_CACHE_PATH": "cuda",
-}
-"""Where a user's compiled kernels are."""
 READ_BYTES: Final = 8 << 20
-
-
-@dataclass(frozen=True, slots=True)
-class Job:
-    """A command.
-
-    Attributes:
-        command: its words but for inputs, outputs and threads.
-        outputs: options and names of its outputs; those that end in .fq are compressed as the
-            input is.
-        mated: whether its outputs are first and second mates: of pairs in one file it writes one.
-        overlapping: whether it is measured on the pairs that overlap.
-    """
-
-    command: str
-    outputs: tuple[tuple[str, str], ...]
-    mated: bool = False
-    overlapping: bool = False
-
-    def outputs_of(self, form: str) -> list[tuple[str, str]]:
-        """Options and names of the outputs from a form."""
-        kept = self.outputs[:1] if self.mated and form == BAM else self.outputs
-        return [
-            (option, name + ENDINGS[form] if name.endswith(".fq") else name)
-            for option, name in kept
-        ]
-
-
-_MATES: Final = (("-o", "out1.fq"), ("-O", "out2.fq"))
-JOBS: Final = {
-    "correct": Job("correct", _MATES, mated=True),
-    "spectrum": Job("correct --method spectrum", _MATES, mated=True),
-    "classify": Job("classify -d ../../database --sample reads", (("-o", "calls.tsv"),)),
-    "kmers": Job("kmers count", (("--histo", "reads.histo"),)),
-    "deplete": Job("deplete -d ../../host.idx", _MATES, mated=True),
-    "merge": Job(
-        "merge",
-        (("-o", "merged.fq"), ("--unmerged1", "out1.fq"), ("--unmerged2", "out2.fq")),
-        overlapping=True,
-    ),
-    "extend": Job(
-        "extend --insert-size 300 --insert-sd 10",
-        (("-o", "extended.fq"), ("--remaining1", "out1.fq"), ("--remaining2", "out2.fq")),
-    ),
-}
-"""The last one for its start only."""
-
-
-@dataclass(frozen=True, slots=True)
-class Reads:
-    """Pairs, and where they are.
-
-    Attributes:
-        files: plain first and second mates.
-        forms: folder of the other forms.
-        place: folder with a folder for each form, which leads to its files and in which commands
-            on it run.
-    """
-
-    files: Files
-    forms: Path
-    place: Path
-
-    def link(self, forms: Sequence[str]) -> None:
-        """Make the folders of forms."""
-        for form in forms:
-            (self.place / form).mkdir(parents=True)
-            for name, path in zip(self.names(form), self.paths(form), strict=True):
-                (self.place / form / name).symlink_to(path.resolve())
-
-    def paths(self, form: str) -> Files:
-        """The files of a form."""
-        return form_paths(form, self.files, self.forms)
-
-    def names(self, form: str) -> list[str]:
-        """What they are called where commands run."""
-        return list(MATES) if form == PLAIN else [path.name for path in self.paths(form)]
-
-
-@dataclass(frozen=True, slots=True)
-class Runner:
-    """How commands run.
-
-    Attributes:
-        options: of all commands.
-        caches: folder of compiled kernels.
-    """
-
-    options: tuple[str, ...]
-    caches: Path
-
-    def command(self, job: Job, reads: Reads, form: str) -> list[str]:
-        """Words of a command line."""
-        inputs = zip(("-i", "-I"), reads.names(form), strict=False)
-        named = [*inputs, *job.outputs_of(form)]
-        words = [word for option_and_name in named for word in option_and_name]
-        return ["ngsgpu", *job.command.split(), *words, *self.options]
-
-    def run(self, job: Job, reads: Reads, form: str) -> Measurement:
-        """Run a command from a state in which no output is there."""
-        remove_outputs(job, reads, form)
-        # What was written before shall not go to the disk while this is measured.
-        os.sync()
-        environment = {name: str(self.caches / folder) for name, folder in CACHES.items()}
-        return measure(self.command(job, reads, form), reads.place / form, environment=environment)
-
-
-def remove_outputs(job: Job, reads: Reads, form: str) -> None:
-    """Remove what a job wrote."""
-    for _, name in job.outputs_of(form):
-        (reads.place / form / name).unlink(missing_ok=True)
-
-
-def contents(paths: Sequence[Path]) -> list[bytes]:
-    """What files hold when they are decompressed."""
-    openers = {ENDINGS[GZIP]: gzip.open, ENDINGS["zst"]: zstd.open}
-    found = []
-    for path in paths:
-        with openers.get(path.suffix, open)(path, "rb") as file:
-            found.append(file.read())
-    return found
-
-
-def mates_of(interleaved: bytes) -> list[bytes]:
-    """First and second mates of FASTQ text in which they alternate."""
-    lines = interleaved.splitlines(keepends=True)
-    return [
-        b"".join(b"".join(lines[start : start + 4]) for start in range(first, len(lines), 8))
-        for first in (0, 4)
-    ]
-
-
-def is_same(job: Job, reads: Reads, form: str) -> bool:
-    """Whether the outputs from a form hold what those from plain files hold."""
-    expected, found = (
-        contents([reads.place / own / name for _, name in job.outputs_of(own)])
-        for own in (PLAIN, form)
-    )
-    if job.mated and form == BAM:
-        found = mates_of(found[0])
-    return found == expected
 
 
 def check(jobs: Sequence[str], reads: Reads, forms: Sequence[str], runner: Runner) -> list[str]:
@@ -217,33 +59,32 @@ def measure_in_turn(
 ) -> tuple[list[dict[str, Any]], list[str]]:
     """Run a job on all forms in turn; the runs of each, and differences of plain outputs."""
     job = JOBS[name]
-    entries = [
-        {"job": name, "form": form, "command": " ".join(runner.command(job, reads, form)), "runs": []}
-        for form in forms
-    ]  # fmt: skip
+    runs: dict[str, list[dict[str, Any]]] = {form: [] for form in forms}
     for repeat in range(repeats):
         # Each begins once, so that none always follows the same other one.
-        first = repeat % len(entries)
-        for entry in [*entries[first:], *entries[:first]]:
-            measured = runner.run(job, reads, entry["form"])
-            print(f"{name}, {entry['form']}: {measured.wall_s:.2f} s", file=sys.stderr, flush=True)
-            entry["runs"].append(asdict(measured))
-            remove = repeat + 1 < repeats or any(own.endswith(".fq") for _, own in job.outputs)
-            if remove:
-                remove_outputs(job, reads, entry["form"])
+        first = repeat % len(forms)
+        for form in [*forms[first:], *forms[:first]]:
+            measured = runner.run(job, reads, form)
+            print(f"{name}, {form}: {measured.wall_s:.2f} s", file=sys.stderr, flush=True)
+            runs[form].append(asdict(measured))
+            if any(output.endswith(".fq") for _, output in job.outputs):
+                remove_outputs(job, reads, form)
     differences = []
     for _, output in job.outputs:
         if not output.endswith(".fq"):
             sums = {form: apart(checksum, reads.place / form / output) for form in forms}
             differences += [f"{name}: {form} and {forms[0]}, all reads"
                             for form in forms if sums[form] != sums[forms[0]]]  # fmt: skip
+    entries = []
     for form in forms:
         remove_outputs(job, reads, form)
+        command = " ".join(runner.command(job, reads, form))
+        entries.append({"job": name, "form": form, "command": command, "runs": runs[form]})
     return entries, differences
 
 
 def measure_starts(reads: Reads, forms: Sequence[str], runner: Runner) -> list[dict[str, Any]]:
-    """Runs on few pairs: the first with nothing in the user's cache, the others with what it left."""
+    """Runs on few pairs: one with nothing in the user's cache, others with what it left there."""
     entries = []
     for name in START_JOBS:
         for form in forms:
@@ -261,7 +102,7 @@ def measure_starts(reads: Reads, forms: Sequence[str], runner: Runner) -> list[d
 def find(
     spec: str, settings: argparse.Namespace, work: Path
 ) -> tuple[Files, tuple[Path, ...], Path]:
-    """The files of a data set, or those that are named; their genomes; the folder of their forms."""
+    """The files of a data set, or those that are named; genomes; the folder of their forms."""
     kept = settings.folder or work / "data"
     if "," in spec:
         files = tuple(Path(name) for name in spec.split(","))
@@ -299,9 +140,8 @@ def prepare(
         steps["database"] = ["db", "build", *named, "-d", "database", *taxa, *backend, *threads]
     if "deplete" in jobs:
         steps["index"] = ["deplete-index", named[0], "-o", "host.idx", *threads]
-    environment = {name: str(runner.caches / folder) for name, folder in CACHES.items()}
     return {
-        name: asdict(measure(["ngsgpu", *words], work, environment=environment))
+        name: asdict(measure(["ngsgpu", *words], work, environment=runner.environment))
         for name, words in steps.items()
     }
 
