@@ -100,16 +100,19 @@ def measure_starts(reads: Reads, forms: Sequence[str], runner: Runner) -> list[d
 
 
 def find(
-    spec: str, settings: argparse.Namespace, work: Path
+    spec: str, stem: str, settings: argparse.Namespace, work: Path
 ) -> tuple[Files, tuple[Path, ...], Path]:
-    """The files of a data set, or those that are named; genomes; the folder of their forms."""
+    """The files of a data set, or those that are named; genomes; the folder of their forms.
+
+    Raises:
+        BenchmarkError: there are no such files.
+    """
     kept = settings.folder or work / "data"
     if "," in spec:
         files = tuple(Path(name) for name in spec.split(","))
         if len(files) != 2 or not all(path.is_file() for path in files):
             raise BenchmarkError(f"{spec}: name a data set, or two FASTQ files with a comma")
-        folder = kept / files[0].name.split(".")[0]
-        return files, (), folder / "forms"
+        return files, (), kept / f"{stem}-forms"
     data = apart(data_set, spec, settings.genomes)
     folder = kept / data.name
     apart(make, data, folder, processes=settings.threads, truth=False)
@@ -172,9 +175,9 @@ def run(settings: argparse.Namespace, work: Path) -> dict[str, Any]:
     wanted = {JOBS[name].overlapping for name in jobs} | ({False} if starts else set())
     for overlapping in sorted(wanted):
         spec = settings.overlapping if overlapping else settings.data
-        files, own, folder = find(spec, settings, work)
-        genomes = genomes or own
         stem = "overlapping" if overlapping else "reads"
+        files, own, folder = find(spec, stem, settings, work)
+        genomes = genomes or own
         sets[overlapping] = Reads(files, folder, work / stem)
         few[overlapping] = _first(files, settings.check_pairs, work / f"first-{stem}")
     all_sets = [*sets.values(), *few.values()]

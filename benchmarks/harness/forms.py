@@ -71,7 +71,7 @@ def make_forms(sets: Sequence[tuple[Files, Path]], forms: Iterable[str], threads
     forms = [form for form in forms if form != PLAIN]
     with ThreadPoolExecutor(threads) as pool:
         makers: list[Callable[[], None]] = []
-        for files, folder in sets:
+        for folder, files in {folder: files for files, folder in sets}.items():
             _forget_others(files, folder)
             for form in forms:
                 targets = form_paths(form, files, folder)
