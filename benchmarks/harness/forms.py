@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final, TypeVar
 from isal import isal_zlib
 
 from benchmarks.harness.datasets import MATES
-from benchmarks.harness.measuring import apart
+from benchmarks.harness.measuring import BenchmarkError, apart
 from ngsgpu.io.compress.bgzf import BLOCK_BYTES, EOF_BLOCK, deflate
 
 if TYPE_CHECKING or sys.version_info < (3, 14):
@@ -67,6 +67,9 @@ def make_forms(sets: Sequence[tuple[Files, Path]], forms: Iterable[str], threads
         sets: files, and the folder of the forms of each.
         forms: of ``ENDINGS``.
         threads: how many work at a time.
+
+    Raises:
+        BenchmarkError: the files cannot be made BAM.
     """
     forms = [form for form in forms if form != PLAIN]
     with ThreadPoolExecutor(threads) as pool:
@@ -119,7 +122,10 @@ def _import(files: Files, target: Path, threads: int) -> None:
     new = target.with_name(f"{target.name}.new")
     reads = ["-1", files[0], "-2", files[1]] if len(files) == 2 else ["-0", files[0]]
     words = [*reads, "-O", "bam,level=1", "-@", threads, "-o", new]
-    pysam.fqimport(*map(str, words), catch_stdout=False)
+    try:
+        pysam.fqimport(*map(str, words), catch_stdout=False)
+    except pysam.SamtoolsError as error:
+        raise BenchmarkError(f"{target.name}: {error}") from error
     new.rename(target)
 
 
