@@ -1,8 +1,8 @@
 """Makes the forms in which people have reads: BGZF, gzip, zstd and BAM, of plain FASTQ files.
 
 All cores work on all files at the same time, and no program of others is needed. Levels are those
-of the programs that such files come from: ``gzip`` (6, one member a file), ``bgzip`` (6), ``zstd``
-(3, one frame with a checksum); BAM is compressed little (level 1), as what is piped through.
+of the programs that such files come from: ``gzip`` (6, one member a file) and ``zstd`` (3, one frame
+with a checksum). BGZF and BAM are compressed less (4 and 1), since they would take most of the time.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ BAM: Final = "bam"
 ENDINGS: Final = {PLAIN: "", "bgzf": ".gz", GZIP: ".gz", "zst": ".zst", BAM: ".gz"}
 """Forms, and the endings of FASTQ files of them; a program that reads BAM writes BGZF."""
 
-LEVEL: Final = 6
+GZIP_LEVEL: Final = 6
+BGZF_LEVEL: Final = 4
 ZSTD_LEVEL: Final = 3
 PIECE_BYTES: Final = 64 << 20
 WINDOW_BYTES: Final = 32 << 10
@@ -124,7 +125,7 @@ def _import(files: Files, target: Path, threads: int) -> None:
     words = [*reads, "-O", "bam,level=1", "-@", threads, "-o", new]
     try:
         pysam.fqimport(*map(str, words), catch_stdout=False)
-    except pysam.SamtoolsError as error:
+    except pysam.utils.SamtoolsError as error:
         raise BenchmarkError(f"{target.name}: {error}") from error
     new.rename(target)
 
@@ -156,7 +157,7 @@ def _deflated(source: Path, size: int, start: int) -> tuple[bytes, int, int]:
     """A piece of a deflate stream that ends with a whole byte; CRC and size of what it holds."""
     history = min(start, WINDOW_BYTES)
     data = memoryview(_read(source, start - history, history + PIECE_BYTES))
-    kind = (LEVEL, zlib.DEFLATED, -zlib.MAX_WBITS, zlib.DEF_MEM_LEVEL, zlib.Z_DEFAULT_STRATEGY)
+    kind = (GZIP_LEVEL, zlib.DEFLATED, -zlib.MAX_WBITS, zlib.DEF_MEM_LEVEL, zlib.Z_DEFAULT_STRATEGY)
     deflater = zlib.compressobj(*kind, data[:history]) if history else zlib.compressobj(*kind)
     piece = data[history:]
     last = start + PIECE_BYTES >= size
@@ -168,7 +169,7 @@ def write_bgzf(source: Path, out: BinaryIO, pool: ThreadPoolExecutor, ahead: int
     """Blocks, and the empty one that ends a file."""
     places = range(0, source.stat().st_size, BGZF_BYTES)
     for blocks in _in_order(
-        pool, lambda start: deflate(_read(source, start, BGZF_BYTES), LEVEL), places, ahead
+        pool, lambda start: deflate(_read(source, start, BGZF_BYTES), BGZF_LEVEL), places, ahead
     ):
         out.write(blocks)
     out.write(EOF_BLOCK)
