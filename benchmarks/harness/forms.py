@@ -1,8 +1,8 @@
 """Makes the forms in which people have reads: BGZF, gzip, zstd and BAM, of plain FASTQ files.
 
 All cores work on all files at the same time, and no program of others is needed. Levels are those
-of the programs that such files come from: ``gzip`` (6, one member a file) and ``zstd`` (3, one frame
-with a checksum). BGZF and BAM are compressed less (4 and 1), since they would take most of the time.
+of the programs that such files come from: ``gzip`` (6, one member a file) and ``zstd`` (3, one
+frame with a checksum). BGZF and BAM are compressed less (4 and 1), which saves half of the time.
 """
 
 from __future__ import annotations
