@@ -12,6 +12,7 @@ import random
 import subprocess
 import sys
 import tempfile
+from array import array
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -157,7 +158,7 @@ def _write_bam(path: Path, genome: str) -> None:
             read = pysam.AlignedSegment(file.header)
             read.query_name, read.flag = str(start), 4
             read.query_sequence = genome[start : start + 100]
-            read.query_qualities = [40] * 100
+            read.query_qualities = array("B", [40] * 100)
             file.write(read)
 
 
