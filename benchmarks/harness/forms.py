@@ -24,7 +24,7 @@ from isal import isal_zlib
 
 from benchmarks.harness.datasets import MATES
 from benchmarks.harness.measuring import BenchmarkError, apart
-from ngsgpu.io.compress.bgzf import BLOCK_BYTES, EOF_BLOCK, deflate
+from ngsgpu.io.compress.bgzf_blocks import BLOCK_BYTES, EOF_BLOCK, bgzf_blocks
 
 if TYPE_CHECKING or sys.version_info < (3, 14):
     from backports import zstd
@@ -169,7 +169,7 @@ def write_bgzf(source: Path, out: BinaryIO, pool: ThreadPoolExecutor, ahead: int
     """Blocks, and the empty one that ends a file."""
     places = range(0, source.stat().st_size, BGZF_BYTES)
     for blocks in _in_order(
-        pool, lambda start: deflate(_read(source, start, BGZF_BYTES), BGZF_LEVEL), places, ahead
+        pool, lambda start: bgzf_blocks(_read(source, start, BGZF_BYTES), BGZF_LEVEL), places, ahead
     ):
         out.write(blocks)
     out.write(EOF_BLOCK)
