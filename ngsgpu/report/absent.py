@@ -42,8 +42,11 @@ def explained(notes: Iterable[Note]) -> list[str]:
 def read_note(path: Path) -> Note | None:
     """Read the note beside a result; None for a result, or for nothing."""
     for kind in _KINDS:
+        place = path.with_name(f"{path.name}.{kind}")
         try:
-            text = path.with_name(f"{path.name}.{kind}").read_text("utf-8", "replace")
+            if not place.is_file():
+                continue
+            text = place.read_text("utf-8", "replace")
         except OSError:
             continue
         log, _, message = text.partition("\n")

@@ -1,7 +1,7 @@
 """Draws plots as SVG text embedded in the page, and the plots shared by several stages.
 
-Drawn with Matplotlib, byte-identical for identical data. Text stays text, so that the page's fonts,
-search and screen readers apply.
+Drawn with Matplotlib, byte-identical for identical data. Text stays text, so that the page's fonts
+and search apply.
 """
 
 from __future__ import annotations

@@ -3,22 +3,39 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.errors import InputError, unreadable
 from ngsgpu.io.output.manifest import parse_json
+from ngsgpu.io.paths import own_descriptor
 from ngsgpu.report import words
 from ngsgpu.report.absent import is_present
+
+_DEEPEST: Final = 100
+"""Levels of a JSON document at most; those of ngsgpu have fewer than ten."""
+_TOO_DEEP: Final = f"it is nested more than {_DEEPEST} deep"
+_HALF: Final = re.compile("[\ud800-\udfff]")
+_BYTE: Final = re.compile("[\udc80-\udcff]")
+"""What Python, and so the statistics of a run, have for a byte of a file name that is not UTF-8."""
+
+
+def is_text(name: str) -> bool:
+    """Whether a name can be shown: it has no half of a character (a lone surrogate)."""
+    return _HALF.search(name) is None
 
 
 def _read_text(path: Path, remedy: str) -> str:
     try:
+        # One of the shell has its writer; for that of any other the report would wait for ever.
+        if path.is_fifo() and own_descriptor(path, standard=0) is None:
+            raise InputError(path, "it is a named pipe", "give a file")
         return path.read_text(encoding="utf-8")
     except OSError as error:
         raise unreadable(path, error) from error
@@ -32,18 +49,49 @@ def numbered_lines(path: Path, remedy: str) -> Iterator[tuple[int, str]]:
 
 
 def load_json(path: Path, remedy: str) -> Any:
-    """Read a JSON file.
+    """Read a JSON file; bytes of file names that are not UTF-8 become U+FFFD.
 
     Raises:
-        InputError: it cannot be read or is not JSON.
+        InputError: it cannot be read, is not JSON, or cannot be shown.
     """
+    text = _read_text(path, remedy)
     try:
-        return parse_json(_read_text(path, remedy))
+        document = parse_json(text)
     except json.JSONDecodeError as error:
         cause = f"it is not valid JSON ({error.msg})"
         raise InputError(path, cause, remedy, line=error.lineno) from error
     except ValueError as error:
         raise InputError(path, f"it is not valid JSON ({error})", remedy) from error
+    if cause := _unfit(document):
+        raise InputError(path, cause, remedy)
+    return _without_bytes(document) if "\\udc" in text.lower() else document
+
+
+def _without_bytes(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {_without_bytes(key): _without_bytes(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_without_bytes(inner) for inner in value]
+    return _BYTE.sub("\ufffd", value) if isinstance(value, str) else value
+
+
+def _unfit(document: Any) -> str:
+    """Why a document cannot be shown; empty if it can."""
+    level = [document]
+    for _ in range(_DEEPEST):
+        inner: list[Any] = []
+        for value in level:
+            if isinstance(value, dict):
+                inner += value
+                inner += value.values()
+            elif isinstance(value, list):
+                inner += value
+            elif isinstance(value, str) and not is_text(_BYTE.sub("", value)):
+                return f"it holds half of a character (a lone surrogate): {ascii(value)[:60]}"
+        if not inner:
+            return ""
+        level = inner
+    return _TOO_DEEP
 
 
 def read_json(path: Path, schema: str, version: int, *others: str) -> dict[str, Any]:
@@ -78,6 +126,11 @@ def load_fastp(path: Path) -> Json:
     return Json(path, document)
 
 
+def _is_number(value: Any) -> bool:
+    """Whether a value is a number that is shown without losing itself: finite, below 1e300."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e300
+
+
 _LARGEST_VALUE: Final = 10_000_000
 """Of a histogram, which is drawn value by value: no fragment is longer."""
 
@@ -104,9 +157,9 @@ class Json:
         value = self.get(key)
         if value is None:
             return None
-        if isinstance(value, bool) or not isinstance(value, int | float):
+        if not _is_number(value):
             raise self._wrong(key, "is not a number")
-        return value
+        return cast(float, value)
 
     def moment(self, key: str) -> float:
         """A time as statistics have it, in seconds since the epoch."""
@@ -118,7 +171,7 @@ class Json:
     def line(self, label: str, key: str, of: str = "") -> tuple[str, str, str]:
         """A line of a table: label, a count, and its share of another one if that is named."""
         value = self.number(key)
-        share = words.share(value, self.number(of)) if of and value is not None else ""
+        share: str = words.share(value, self.number(of)) if of and value is not None else ""
         return label, words.count(value), share
 
     def array(self, key: str) -> NDArray[np.float64]:
@@ -128,9 +181,7 @@ class Json:
     def as_array(self, value: Any, key: str) -> NDArray[np.float64]:
         """Check that a value is a list of numbers, and turn it into an array."""
         numbers = value if value is not None else []
-        if not isinstance(numbers, list) or not all(
-            isinstance(n, int | float) and not isinstance(n, bool) for n in numbers
-        ):
+        if not isinstance(numbers, list) or not all(map(_is_number, numbers)):
             raise self._wrong(key, "is not a list of numbers")
         return np.array(numbers, dtype=np.float64)
 

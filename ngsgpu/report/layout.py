@@ -7,10 +7,12 @@ manifest instead.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
 from ngsgpu.errors import InputError
+from ngsgpu.report.files import is_text
 from ngsgpu.report.model import VARIANTS, Sample, SampleFiles, Study
 from ngsgpu.report.sections import STAGES
 
@@ -29,6 +31,13 @@ def _layout_benchmarks(sample: str, folder: Path, names: set[str]) -> dict[str, 
     return {rule: tuple(paths) for rule, paths in found.items()}
 
 
+def _check_shown(folder: Path, names: Iterable[str]) -> None:
+    for name in names:
+        if not is_text(name):
+            cause = f"the name of the folder {name!a} in it is not UTF-8"
+            raise InputError(folder, cause, "rename that folder")
+
+
 def fill_from_layout(study: Study, results: Path, benchmarks: Path | None = None) -> Study:
     """Add the files found in a results directory to samples that do not name them.
 
@@ -39,6 +48,9 @@ def fill_from_layout(study: Study, results: Path, benchmarks: Path | None = None
         study: the study.
         results: the results directory.
         benchmarks: the directory of benchmark files, if any.
+
+    Raises:
+        InputError: a folder whose name the page shows is named in bytes that are not UTF-8.
     """
     names = {sample.name for sample in study.samples}
 
@@ -56,6 +68,8 @@ def fill_from_layout(study: Study, results: Path, benchmarks: Path | None = None
         measured = given.benchmarks
         if benchmarks and not measured:
             measured = _layout_benchmarks(sample.name, benchmarks, names)
+        _check_shown(results, {sample.name, *(part for key in paths for part in key)})
+        _check_shown(benchmarks or results, measured)
         return replace(sample, files=SampleFiles(paths, measured))
 
     return replace(study, samples=tuple(filled(sample) for sample in study.samples))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from html import escape
 
 from ngsgpu.report import words
 
@@ -14,7 +15,7 @@ class Table:
 
     Attributes:
         headings: of all columns.
-        rows: cells as text.
+        rows: cells as text; numbers have their values (see ``words``).
         marks: ``(row, column)`` of cells that are the better ones.
         text_columns: columns, besides the first, that hold words and not numbers.
     """
@@ -52,6 +53,11 @@ class Plot:
     svg: str
     caption: str
     is_wide: bool = False
+
+    @property
+    def element(self) -> str:
+        """The drawing as HTML that screen readers name by the caption."""
+        return self.svg.replace("<svg", f'<svg role="img" aria-label="{escape(self.caption)}"', 1)
 
 
 @dataclass
@@ -102,4 +108,4 @@ class Column:
     """A column of the table of main results: a cell a sample."""
 
     heading: str
-    cells: list[str]
+    cells: Sequence[str]

@@ -55,12 +55,16 @@ class Quast:
 
     def number(self, metric: str, assembly: str) -> float | None:
         """A metric as a number; ``None`` where it is missing or not one."""
-        text = self.metrics.get(metric, {}).get(assembly, "-")
-        try:
-            value = float(text.split(" ")[0])
-        except ValueError:
-            return None
-        return value if math.isfinite(value) else None
+        return _number(self.metrics.get(metric, {}).get(assembly, "-").split(" ")[0])
+
+
+def _number(text: str) -> float | None:
+    """A finite number; None for any other text."""
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if math.isfinite(value) else None
 
 
 def read_quast(path: Path, *, are_variants: bool = True) -> Quast:
@@ -189,14 +193,20 @@ def _metrics(quast: Quast, *, everything: bool) -> list[str]:
 def _cell(text: str) -> str:
     if text in ("-", ""):
         return words.NOTHING
-    return f"{int(text):,}" if text.isdecimal() else text
+    value = _number(text)
+    return text if value is None else words.Number(_separated(text), value)
+
+
+def _separated(text: str) -> str:
+    """A number as QUAST writes it, whole ones with separators of thousands."""
+    return f"{int(text):,}" if re.fullmatch(r"[0-9]{1,18}", text) else text
 
 
 def _change(before: float, after: float) -> str:
     difference = after - before
     if difference == 0:
-        return "="
+        return words.Number("=", 0.0)
     text = f"{difference:+,.0f}" if difference.is_integer() else f"{difference:+,.2f}"
     if abs(before) >= 1000 and abs(difference) > _NEGLIGIBLE * abs(before):
         text = f"{100 * difference / before:+.1f} %"
-    return text.replace("-", "\N{MINUS SIGN}")
+    return words.Number(text.replace("-", "\N{MINUS SIGN}"), difference)

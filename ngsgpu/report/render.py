@@ -7,6 +7,7 @@ from typing import Any
 
 from ngsgpu._version import __version__
 from ngsgpu.report import summary, words
+from ngsgpu.report.counts import empty_samples
 from ngsgpu.report.exports.methods import SOURCES, Methods
 from ngsgpu.report.exports.software import read_runs
 from ngsgpu.report.model import Study
@@ -39,7 +40,13 @@ def render_page(context: dict[str, Any]) -> str:
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
+    environment.filters["unbroken"] = _unbroken
     return environment.get_template("report.html.j2").render(context)
+
+
+def _unbroken(cell: str) -> str:
+    """A cell that narrow pages do not break before a per cent sign or after an arrow."""
+    return cell.replace(" %", "\N{NO-BREAK SPACE}%").replace("→ ", "→\N{NO-BREAK SPACE}")
 
 
 def report_context(study: Study) -> dict[str, Any]:
@@ -80,7 +87,7 @@ def report_context(study: Study) -> dict[str, Any]:
         "spread": main_results([s.label for s in study.samples], summary.columns(samples))
         if are_many
         else None,
-        "value": words.value,
+        "sort_value": words.sort_value,
         "version": __version__,
         "lead": summary.lead(samples),
         "findings": [summary.finding(results) for results in samples],
@@ -104,4 +111,5 @@ def report_context(study: Study) -> dict[str, Any]:
         "sources": SOURCES,
         "missing": summary.missing_table(samples),
         "failures": summary.failures(samples),
+        "empty": empty_samples(samples),
     }

@@ -10,6 +10,7 @@ from ngsgpu.report import words
 from ngsgpu.report.drawing import SMALL, drawn, plain_decades, thousands
 from ngsgpu.report.page import Column, Plot
 from ngsgpu.report.palette import AFTER, BEFORE, MUTED
+from ngsgpu.report.words import Number, Several, first_number
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -34,7 +35,7 @@ def main_results(samples: Sequence[str], columns: Sequence[Column]) -> Plot | No
     """
     found = {}
     for column in columns:
-        ends = [[words.value(part) for part in cell.split("→")] for cell in column.cells]
+        ends = [_ends(cell) for cell in column.cells]
         known = {
             number: [value for value in values if value is not None]
             for number, values in enumerate(ends)
@@ -51,6 +52,14 @@ def main_results(samples: Sequence[str], columns: Sequence[Column]) -> Plot | No
         "it. Results that are the same for all samples are left out.",
         is_wide=True,
     )
+
+
+def _ends(cell: str) -> list[float | None]:
+    """The value of a cell in its unit, or those before and after correction."""
+    if isinstance(cell, Several) and words.BEFORE in cell.parts:
+        return [part.shown for part in cell.parts.values() if isinstance(part, Number)]
+    number = first_number(cell)
+    return [number.shown if number is not None else None]
 
 
 @drawn()

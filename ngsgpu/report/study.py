@@ -53,7 +53,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from ngsgpu.errors import InputError
+from ngsgpu.errors import InputError, unreadable
 from ngsgpu.report.files import read_json
 from ngsgpu.report.model import SCHEMA, SCHEMA_VERSION, FileSpec, Sample, SampleFiles, Study
 from ngsgpu.report.sections import STAGES
@@ -95,17 +95,29 @@ class _Reader:
         if allowed is not None:
             self.known(entries, allowed, key)
         return {
-            name: self.folder / self.text(path, f"{key}.{name}")
+            name: self.place(path, f"{key}.{name}")
             for name, path in entries.items()
             if path is not None
         }
+
+    def place(self, value: Any, key: str) -> Path:
+        """A path; the file may be missing, but nothing else may be wrong with it."""
+        text = self.text(value, key)
+        path = self.folder / text
+        if not text or "\0" in text or not path.name:
+            raise self.fail(f"{key} is not the path of a file")
+        try:
+            path.is_file()
+        except OSError as error:
+            raise unreadable(path, error) from error
+        return path
 
     def paths(self, spec: FileSpec, value: Any, key: str) -> dict[tuple[str, ...], Path]:
         """The files of one name; ``value`` is a path, or an object of them."""
         if value is None:
             return {}
         if not spec.keys:
-            return {(spec.name,): self.folder / self.text(value, key)}
+            return {(spec.name,): self.place(value, key)}
         is_alone = spec.alone and isinstance(value, str)
         entries = self.mapping({spec.alone: value} if is_alone else value, key)
         allowed = set(spec.keys)
@@ -126,7 +138,7 @@ class _Reader:
         found = {}
         for name, paths in self.mapping(value, key).items():
             listed = paths if isinstance(paths, list) else [paths]
-            found[name] = tuple(self.folder / self.text(p, f"{key}.{name}") for p in listed)
+            found[name] = tuple(self.place(path, f"{key}.{name}") for path in listed)
         return found
 
     def sample(self, value: Any, number: int) -> Sample:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from ngsgpu.report import words
 from ngsgpu.report.absent import explained
+from ngsgpu.report.counts import counts_of, empty_samples
 from ngsgpu.report.failed import failed_steps, is_read, notes_of
 from ngsgpu.report.files import Json
 from ngsgpu.report.model import Sample, SampleResults
@@ -16,6 +17,8 @@ from ngsgpu.report.sections.assembly import Assembly
 from ngsgpu.report.sections.classification.section import classified
 from ngsgpu.report.sections.correction.section import Correction
 from ngsgpu.report.sections.cost import Cost, read_cost
+from ngsgpu.report.sections.depletion import Depletion
+from ngsgpu.report.sections.trimming import READS, READS_LEFT, TRIMMED, Trimming
 
 
 def collect(sample: Sample) -> SampleResults:
@@ -69,10 +72,7 @@ def lead(samples: Sequence[SampleResults]) -> str:
         text += "; no statistics of their correction were found."
     if calls := classified(samples):
         text = f"{text} {calls}" if corrected else f"{text.rstrip('.')}; {calls}"
-    assembled = sum(bool(results.of(Assembly).contigs) for results in samples)
-    if assembled:
-        which = "Each was" if assembled == len(samples) else f"{assembled} of {len(samples)} were"
-        text += f" {which} assembled from the uncorrected and from the corrected reads."
+    text += _trimmed(samples) + _depleted(samples) + _assembled(samples)
     if any(results.of(Correction).truth is not None for results in samples):
         text += (
             " Where the reads are simulated, every base was compared with the truth; on real reads "
@@ -81,10 +81,57 @@ def lead(samples: Sequence[SampleResults]) -> str:
     return text
 
 
+def _trimmed(samples: Sequence[SampleResults]) -> str:
+    """How many reads were trimmed, in a sentence; empty without."""
+    having = [s for results in samples if (s := results.of(Trimming).stats) is not None]
+    total, left, cut = (
+        sum(s.number(key) or 0 for s in having) for key in (READS, READS_LEFT, TRIMMED)
+    )
+    if not total:
+        return ""
+    number = words.number_words(len(having), "sample")
+    which = "" if len(having) == len(samples) else f" of {number}"
+    lost = f", and left out {words.count(total - left)} that were too short" if left < total else ""
+    return (
+        f" Before all other steps, fastp trimmed adapters from {words.count(cut)} of "
+        f"{words.count(total)} reads{which} ({words.share(cut, total)}){lost}."
+    )
+
+
+def _depleted(samples: Sequence[SampleResults]) -> str:
+    """How many reads depletion took, in a sentence; empty without."""
+    having = [s for results in samples if (s := results.of(Depletion).stats) is not None]
+    is_first = not any(results.of(Trimming).stats is not None for results in samples)
+    total, kept = (sum(s.number(f"reads.{of}") or 0 for s in having) for of in ("total", "kept"))
+    if not total:
+        return ""
+    number = words.number_words(len(having), "sample")
+    which = "" if len(having) == len(samples) else f" of {number}"
+    return (
+        f" Before all {'other' if is_first else 'further'} steps, depletion took out "
+        f"{words.count(total - kept)} of {words.count(total)} reads{which} "
+        f"({words.share(total - kept, total)})."
+    )
+
+
+def _assembled(samples: Sequence[SampleResults]) -> str:
+    """How many samples were assembled, and how many of them have contigs."""
+    assemblies = [own for results in samples if (own := results.of(Assembly)).contigs]
+    if not assemblies:
+        return ""
+    number, without = len(assemblies), sum(not own.has_contigs for own in assemblies)
+    which = "Each was" if number == len(samples) else f"{number} of {len(samples)} were"
+    text = f" {which} assembled from the uncorrected and from the corrected reads"
+    gave = "it gave no contigs" if number == 1 else f"{without} of them gave no contigs"
+    return f"{text}; {gave}." if without else f"{text}."
+
+
 def failures(samples: Sequence[SampleResults]) -> list[tuple[str, list[str]]]:
-    """By sample, what failed and why."""
+    """By sample, what failed and why; not of samples without reads, which is their reason."""
     found = [
-        (s.sample.label, explained(note for note in s.notes if note.is_failure)) for s in samples
+        (s.sample.label, explained(note for note in s.notes if note.is_failure))
+        for s in samples
+        if not counts_of(s).is_without_reads
     ]
     return [(label, notes) for label, notes in found if notes]
 
@@ -98,6 +145,8 @@ def finding(results: SampleResults) -> Finding:
     for kind, is_failure in (("Failed", True), ("Skipped", False)):
         notes = explained(note for note in results.notes if note.is_failure == is_failure)
         found.sentences.extend(f"{kind}: {text}." for text in notes)
+    for _, why in empty_samples([results]):
+        found.sentences.insert(0, f"This sample has no reads: {why}.")
     if not found.sentences:
         found.sentences.append("No results were found for this sample.")
     return found
@@ -106,28 +155,22 @@ def finding(results: SampleResults) -> Finding:
 def overview(samples: Sequence[SampleResults]) -> Table:
     """One line a sample: the table that most readers look for."""
     found = [Column("sample", [results.sample.label for results in samples]), *columns(samples)]
-    # Narrow pages break cells before an arrow, nowhere else.
-    cells = [
-        [c.replace(" %", "\N{NO-BREAK SPACE}%").replace("→ ", _ARROW) for c in column.cells]
-        for column in found
-    ]
     headings = tuple(column.heading for column in found)
-    return Table(headings, list(zip(*cells, strict=True))).without_empty_columns()
+    rows = list(zip(*(column.cells for column in found), strict=True))
+    return Table(headings, rows).without_empty_columns()
 
 
 def columns(samples: Sequence[SampleResults]) -> list[Column]:
-    """The main results, all stages', and time and memory of the correction."""
+    """The reads, the main results of all stages, and time and memory of the correction."""
     stats = [results.of(Correction).stats for results in samples]
     seconds = (s.number("time_s.total") if s else None for s in stats)
     memory = (s.number("memory.peak_rss_bytes") if s else None for s in stats)
     return [
+        Column("reads", [words.count(counts_of(results).reads) for results in samples]),
         *(column for stage in STAGES for column in stage.columns(samples)),
         Column("correction time", [words.duration(value) for value in seconds]),
         Column("peak memory", [words.bytes_as_mebibytes(value) for value in memory]),
     ]
-
-
-_ARROW = "→\N{NO-BREAK SPACE}"
 
 
 def sample_table(samples: Sequence[SampleResults]) -> Table:
@@ -136,24 +179,31 @@ def sample_table(samples: Sequence[SampleResults]) -> Table:
     for results in samples:
         sample, stats = results.sample, results.of(Correction).stats or Json(Path(), {})
         low, high = stats.number("reads.min_length"), stats.number("reads.max_length")
-        length = words.count(low) if low == high else f"{words.count(low)} to {words.count(high)}"
-        coverage = words.NOTHING
-        if (value := stats.number("coverage.value")) is not None:
+        counts, coverage = counts_of(results), words.NOTHING
+        if counts.is_without_reads:
+            # Statistics have the values that correction starts from.
+            low = high = None
+        elif (value := stats.number("coverage.value")) is not None:
             origin = "estimated" if stats.get("coverage.estimated") else "given"
-            coverage = f"{words.decimal(value, 1)} ({origin})"
+            coverage = words.with_note(words.decimal(value, 1), origin)
         rows.append(
             (
                 sample.label,
                 sample.kind,
-                words.count(stats.number("reads.total")),
-                words.count(stats.number("reads.bases")),
-                length,
+                words.count(counts.reads),
+                words.count(counts.bases),
+                words.count(counts.trimmed),
+                words.count(counts.left),
+                words.span(words.count(low), words.count(high)),
                 coverage,
                 "; ".join(f"{k}: {v}" for k, v in words.flat(dict(sample.parameters)).items()),
             )
         )
-    headings = ("sample", "kind", "reads", "bases", "read length", "coverage", "parameters")
-    return Table(headings, rows, text_columns=frozenset({1, 6})).without_empty_columns()
+    headings = (
+        "sample", "kind", "reads", "bases", "reads after trimming", "reads after depletion",
+        "read length", "coverage", "parameters",
+    )  # fmt: skip
+    return Table(headings, rows, text_columns=frozenset({1, 8})).without_empty_columns()
 
 
 def missing_table(samples: Sequence[SampleResults]) -> list[tuple[str, list[str]]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -12,9 +13,11 @@ from ngsgpu.report.failed import place
 from ngsgpu.report.files import Json
 from ngsgpu.report.model import SampleResults, Study
 from ngsgpu.report.page import Table
-from ngsgpu.report.sections.assembly import Assembly, contiguity
+from ngsgpu.report.sections.assembly import Assembly
+from ngsgpu.report.sections.classification.files import Composition
 from ngsgpu.report.sections.classification.section import Classifications
 from ngsgpu.report.sections.correction.section import LOW_COVERAGE, Correction
+from ngsgpu.report.sections.depletion import Depletion
 from ngsgpu.report.sections.devices import Span, day
 from ngsgpu.report.sections.extension import Extension
 from ngsgpu.report.sections.merging import Merging
@@ -24,7 +27,7 @@ from ngsgpu.report.sections.quality import (
     adapters_left,
     whole_reads,
 )
-from ngsgpu.report.sections.trimming import trimmed_share
+from ngsgpu.report.sections.trimming import BASES, TRIMMED_BASES, Trimming, trimmed_share
 
 FINE: Final = "OK"
 """Where there is no advice."""
@@ -53,7 +56,10 @@ class Verdict:
 
 def verdicts(samples: Sequence[SampleResults]) -> list[Verdict]:
     """One a step that ran, in the order of the page."""
-    steps = (_trimming, _quality, _correction, _merging, _extension, _assembly, _classification)
+    steps = (
+        _trimming, _depletion, _quality, _correction, _merging, _extension, _assembly,
+        _classification,
+    )  # fmt: skip
     made = [verdict for step in steps for verdict in step(samples)]
     return _with_failures(made, samples)
 
@@ -67,10 +73,8 @@ def _with_failures(made: Sequence[Verdict], samples: Sequence[SampleResults]) ->
     steps = {verdict.step: verdict for verdict in made}
     for step, labels in failed.items():
         verdict = steps.get(step, Verdict(step, words.NOTHING))
-        count = "It" if len(samples) == 1 else f"{len(labels)} of {len(samples)} samples"
-        who = "" if len(samples) == 1 else f" ({_named(labels)})"
-        text = f"{count}{who} failed: the reason is above."
-        steps[step] = replace(verdict, advice=(text, *verdict.advice))
+        remark = _about(labels, len(samples), "failed: the reason is above")
+        steps[step] = replace(verdict, advice=(*remark, *verdict.advice))
     return sorted(steps.values(), key=lambda verdict: place(verdict.step))
 
 
@@ -119,6 +123,15 @@ def _advice(values: Values, is_off: str, limit: float, shown: str, what: str) ->
     return (text[0].upper() + text[1:],)
 
 
+def _about(labels: Sequence[str], number: int, what: str) -> tuple[str, ...]:
+    """A remark on some of a number of samples, the first ones named; none on none."""
+    if not labels:
+        return ()
+    if number == 1:
+        return (f"It {what}.",)
+    return (f"{len(labels)} of {number} samples ({_named(labels)}) {what}.",)
+
+
 def _named(labels: Sequence[str]) -> str:
     """The first few of some samples, and how many more there are."""
     names, more = list(labels[:_NAMED]), len(labels) - _NAMED
@@ -157,7 +170,29 @@ def _range(values: Values, unit: str = "") -> str:
 def _trimming(samples: Sequence[SampleResults]) -> Iterator[Verdict]:
     shares = [(r.sample.label, own) for r in samples if (own := trimmed_share(r)) is not None]
     if shares:
-        yield Verdict("Trimming", f"reads with adapter, trimmed: {_range(shares)}")
+        stats = [(r.sample.label, s) for r in samples if (s := r.of(Trimming).stats) is not None]
+        cut, total = (_total(stats, key) for key in (TRIMMED_BASES, BASES))
+        yield Verdict(
+            "Trimming",
+            f"reads with adapter, trimmed: {_range(shares)}",
+            f"{words.count(cut)} bases of adapters ({words.share(cut, total)}) taken off",
+        )
+
+
+def _depletion(samples: Sequence[SampleResults]) -> Iterator[Verdict]:
+    stats = [(r.sample.label, s) for r in samples if (s := r.of(Depletion).stats) is not None]
+    shares = _numbers(stats, "reads.host", "reads.total")
+    if not shares:
+        return
+    total, kept = _total(stats, "reads.total"), _total(stats, "reads.kept")
+    left = _numbers(stats, "reads.kept", "reads.total")
+    yield Verdict(
+        "Depletion",
+        f"reads of the host: {_range(shares)}",
+        f"{words.count(kept)} of {words.count(total)} reads kept",
+        _about([label for label, share in left if not share], len(samples), "had no read left: "
+               "check that the index is not of the sample itself"),
+    )  # fmt: skip
 
 
 def _quality(samples: Sequence[SampleResults]) -> Iterator[Verdict]:
@@ -225,14 +260,21 @@ def _merging(samples: Sequence[SampleResults]) -> Iterator[Verdict]:
     stats = [(r.sample.label, s) for r in samples if (s := r.of(Merging).stats) is not None]
     what = "most fragments are longer than both reads together, or the reads are poor; extend the "
     what += "pairs instead"
-    yield from _joined("Merging", "merged", stats, ("mean fragment", "insert_size.mean"), what)
+    # The fragments of the other pairs are unknown, and most of them are longer.
+    length = ("mean fragment of the merged pairs alone", "insert_size.mean")
+    yield from _joined("Merging", "merged", stats, length, what)
 
 
 def _extension(samples: Sequence[SampleResults]) -> Iterator[Verdict]:
     stats = [(r.sample.label, s) for r in samples if (s := r.of(Extension).stats) is not None]
     what = "the coverage is too low or the estimated insert size is wrong; give --insert-size if "
     what += "you know it"
-    yield from _joined("Extension", "connected", stats, ("mean insert size", "insert.mean"), what)
+    origins = {
+        str(own.get("insert.estimated")) for _, own in stats if own.number("pairs.connected")
+    }
+    told = {"True": ", estimated from connected pairs", "False": ", as given"}
+    name = "mean insert size" + (told.get(origins.pop(), "") if len(origins) == 1 else "")
+    yield from _joined("Extension", "connected", stats, (name, "insert.mean"), what)
 
 
 def _joined(
@@ -253,25 +295,40 @@ def _joined(
 
 
 def _assembly(samples: Sequence[SampleResults]) -> Iterator[Verdict]:
-    ratios: Values = []
-    for results in samples:
-        quast = results.of(Assembly).quast
-        metric = contiguity(quast)
-        if quast is None or metric is None:
-            continue
-        before, after = quast.number(metric, "raw"), quast.number(metric, "corrected")
-        if before and after is not None:
-            ratios.append((results.sample.label, after / before))
+    found = [(r.sample.label, r.of(Assembly)) for r in samples]
+    ratios = [(label, ratio) for label, own in found if (ratio := own.ratio) is not None]
+    assembled = [(label, own) for label, own in found if own.contigs or own.ratio is not None]
+    if not assembled:
+        return
+    compared = {label for label, _ in ratios}
+    without = [label for label, own in assembled if own.contigs and not own.has_contigs]
+    others = [
+        r.sample.label
+        for r in samples
+        if r.of(Assembly).has_contigs
+        and r.sample.label not in compared
+        and r.sample.files.group("quast")
+        and not r.failed_in
+    ]
+    gain = ""
     if ratios:
         longer = sum(ratio > 1 for _, ratio in ratios)
-        yield Verdict(
-            "Assembly",
-            f"{len(ratios)} of {len(samples)} samples with and without correction",
-            f"contiguity {_range(ratios, 'x')} of that without correction, more in {longer} "
-            f"of {len(ratios)}",
-            _advice(ratios, "below", 0.9, "90 % of the contiguity without correction", "compare "
-                    "misassemblies, and assemble the uncorrected reads if they have no more"),
-        )  # fmt: skip
+        gain = f"contiguity {_range(ratios, 'x')} of that without correction, more in {longer} "
+        gain += f"of {len(ratios)}"
+    yield Verdict(
+        "Assembly",
+        f"{len(assembled)} of {len(samples)} samples assembled with and without correction; with "
+        f"contigs: {len(assembled) - len(without)}; compared by QUAST: {len(ratios)}",
+        gain,
+        (
+            *_about(without, len(samples), "gave no contigs: look at the number of reads and the "
+                    "coverage"),
+            *_about(others, len(samples), "gave contigs that QUAST could not compare: most are "
+                    "too short for it (500 bases by default)"),
+            *_advice(ratios, "below", 0.9, "90 % of the contiguity without correction", "compare "
+                     "misassemblies, and assemble the uncorrected reads if they have no more"),
+        ),
+    )  # fmt: skip
 
 
 def _classification(samples: Sequence[SampleResults]) -> Iterator[Verdict]:
@@ -288,10 +345,25 @@ def _classification(samples: Sequence[SampleResults]) -> Iterator[Verdict]:
         species = {taxon.name for _, own in counted for taxon in own.root.walk()
                    if taxon.code == "S" and taxon.clade >= own.total / 1000}  # fmt: skip
         count = "one" if len(species) == 1 else words.count(len(species))
+        gain = f"{count} species with at least 0.1 % of a sample"
+        if most := _most_frequent([own for _, own in counted]):
+            gain += f"; most frequent: {most}"
         yield Verdict(
             f"Classification{f' with {database}' if database else ''}",
             f"classified: {_range(shares)}",
-            f"{count} species with at least 0.1 % of a sample",
+            gain,
             _advice(shares, "below", _FEW, "50 % classified", "most reads are unlike anything in "
                     "the database; add genomes (ngsgpu db add) or look for contamination"),
         )  # fmt: skip
+
+
+def _most_frequent(compositions: Sequence[Composition]) -> str:
+    """The most frequent species of a sample with their shares; of several, how many have each."""
+    if len(compositions) == 1:
+        (own,) = compositions
+        shown = [f"{taxon.name} ({words.share(taxon.clade, own.total)})" for taxon in own.species]
+        return words.listed(shown[:_NAMED]) if shown else ""
+    # Ties are in the order of the samples.
+    first = Counter(own.species[0].name for own in compositions if own.species).most_common()
+    shown = [f"{name} (in {number} of {len(compositions)} samples)" for name, number in first]
+    return _named(shown) if shown else ""

@@ -15,7 +15,17 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
-from tests.attack import changes, changing, databases, disks, mutations, names, signals, soak
+from tests.attack import (
+    changes,
+    changing,
+    databases,
+    disks,
+    mutations,
+    names,
+    signals,
+    soak,
+    studies,
+)
 from tests.attack.arena import Arena, Verdict
 
 Attack = Callable[[Arena, str, random.Random], Verdict]
@@ -29,6 +39,7 @@ ATTACKS: Final[dict[str, Attack]] = {
     "full disks": disks.attack,
     "name clashes": names.attack,
     "soak": soak.attack,
+    "damaged studies": studies.attack,
 }
 SHORT: Final = {
     "changed inputs": 300,
@@ -39,6 +50,7 @@ SHORT: Final = {
     "full disks": 20,
     "name clashes": 50,
     "soak": 60,
+    "damaged studies": 30,
 }
 
 

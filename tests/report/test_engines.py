@@ -12,17 +12,8 @@ from ngsgpu.report.quast import read_curves
 from ngsgpu.report.render import render_report
 from ngsgpu.report.study import read_study
 from tests.support.report import Page, write_json, write_text
+from tests.support.report_results import ENGINE_CURVE, ENGINES
 
-TABLE = """Assembly\tspades_raw\tspades_corrected\tskesa_raw\tskesa_corrected
-# contigs\t31\t29\t40\t41
-NGA50\t16522\t18000\t15001\t15002
-# misassemblies\t0\t1\t0\t0
-"""
-CURVE = """            <div id='coord-{kind}-json'>
-                {{"coord_x":[[0.0,40.0,60.0],[]],"coord_y":[[900,900,500],[]],\
-"filenames":["spades_raw","skesa_raw"]}}
-            </div>
-"""
 # As QUAST leaves it where it knows no reference.
 UNFILLED = """            <div id='coord-ngx-json'>
                 {{ coordNGx }}
@@ -31,8 +22,8 @@ UNFILLED = """            <div id='coord-ngx-json'>
 
 
 def test_section(manifest: Path, results: Path) -> None:
-    write_text(results / "sim/quast_engines/report.tsv", TABLE)
-    curves = "".join(CURVE.format(kind=kind) for kind in ("nx", "ngx", "nax", "ngax"))
+    write_text(results / "sim/quast_engines/report.tsv", ENGINES)
+    curves = "".join(ENGINE_CURVE.format(kind=kind) for kind in ("nx", "ngx", "nax", "ngax"))
     write_text(results / "sim/quast_engines/report.html", curves)
     text = render_report(fill_from_layout(read_study(manifest), results))
     page = Page(text)
@@ -50,9 +41,9 @@ def test_section(manifest: Path, results: Path) -> None:
 
 
 def test_curves_of_quasts_page(tmp_path: Path) -> None:
-    page = write_text(tmp_path / "report.html", CURVE.format(kind="nx") + UNFILLED)
+    page = write_text(tmp_path / "report.html", ENGINE_CURVE.format(kind="nx") + UNFILLED)
     assert read_curves(page) == {"nx": {"spades_raw": ([0.0, 40.0, 60.0], [900.0, 900.0, 500.0])}}
-    damaged = CURVE.format(kind="nx").replace("coord_y", "coord_z")
+    damaged = ENGINE_CURVE.format(kind="nx").replace("coord_y", "coord_z")
     with pytest.raises(InputError, match="its curve nx cannot be read"):
         read_curves(write_text(tmp_path / "damaged.html", damaged))
 

@@ -12,6 +12,8 @@ import yaml
 
 from ngsgpu.cli import main
 from ngsgpu.errors import InputError
+from ngsgpu.report import words
+from ngsgpu.report.exports.cells import raw
 from ngsgpu.report.exports.tables import csv_tables
 from ngsgpu.report.page import SampleSection, Table
 from ngsgpu.report.render import render_report
@@ -100,15 +102,17 @@ def test_tables_are_those_of_the_page(tmp_path: Path) -> None:
         rows = list(csv.reader(file))
     assert rows[0] == ["sample", "value", "uncorrected", "corrected"]
     assert ["a", "reads", "200", "200"] in rows
-    assert ["a", "reads with adapter (%)", "4.50", "1.00"] in rows
+    assert ["a", "reads with adapter (%)", "4.5", "1"] in rows
     with (folder / "sample.csv").open(newline="") as file:
         samples = list(csv.DictReader(file))
     assert [(own["sample"], own["bases"]) for own in samples] == [("a", "200000"), ("b", "")]
 
 
 def test_cells_are_for_programs() -> None:
-    table = Table(("taxon", "share", "change"), [("x", "1.5 %", "1 % → 2 %"), ("y", NOTHING, "")])
-    other = Table(("taxon", "reads"), [("z", "1,234,567"), ("z, too", "12,34")])
+    shares = words.change(words.percent(0.01, 0), words.percent(0.02, 0))
+    rows = [("x", words.percent(0.015, 1), shares), ("y", NOTHING, "")]
+    table = Table(("taxon", "share", "change"), rows)
+    other = Table(("taxon", "reads"), [("z", words.count(1234567)), ("z, too", "12,34")])
     sections = [
         SampleSection("s", "S one", "real", tables=[("Taxa", table)]),
         SampleSection("t", "T", "real", details=[("Taxa", other)]),
@@ -156,32 +160,64 @@ def test_tables_over_inputs_are_refused(tmp_path: Path) -> None:
     assert not (tmp_path / "r.html").exists()
 
 
-def test_cells_hold_one_number_each() -> None:
+def test_cells_hold_one_raw_number_each() -> None:
+    def pair(before: float | None, after: float | None, note: str = "") -> str:
+        return words.change(words.count(before), words.count(after), note)
+
     overview = Table(
-        ("sample", "error rate", "N50", "correction time", "memory", "coverage", "words"),
+        ("sample", "error rate", "N50", "correction time", "memory", "coverage", "length", "words"),
         [
-            ("a", "0.96 % →\N{NO-BREAK SPACE}0.000367 %", "1,500 → 2,500", "1.1 s", "261 MiB",
-             "29.9 (estimated)", "1 → 2 or so"),
-            ("b", NOTHING, f"1,200 → {NOTHING}", "3 min 20 s", "1.50 GiB", "30.0", "3"),
+            ("a", words.change(words.rate(0.0096123), words.rate(0.00000367)), pair(1500, 2500),
+             words.duration(3661), words.mebibytes(261.25),
+             words.with_note(words.decimal(29.94, 1), "estimated"),
+             words.span(words.count(35), words.count(1510)), "1 → 2 or so"),
+            ("b", words.change(words.rate(None), words.rate(None)), pair(1200, None),
+             words.duration(200.04), words.bytes_as_mebibytes(1536 << 20), words.decimal(30.0, 1),
+             words.span(words.count(100), words.count(100)), "3,661 s"),
         ],
+    )  # fmt: skip
+    assert overview.rows[0][1:7] == (
+        "0.961 % → 0.000367 %", "1,500 → 2,500", "1 h 01 min", "261 MiB", "29.9 (estimated)",
+        "35 to 1,510",
+    )  # fmt: skip
+    assert overview.rows[1][1:7] == (
+        NOTHING, f"1,200 → {NOTHING}", "3 min 20 s", "1.50 GiB", "30.0", "100",
     )  # fmt: skip
     truth = Table(
         ("", "ngsgpu"),
-        [("pairs", "15,000"), ("connected", "14,990 (99.9 %)"), ("missed", f"0 ({NOTHING})"),
-         ("error rate", "0.000201 %")],
-    )  # fmt: skip
+        [
+            ("pairs", words.count(15_000)),
+            ("connected", words.with_share(words.count(14_990), words.share(14_990, 15_000))),
+            ("missed", words.with_share(words.count(0), words.share(0, 0))),
+            ("error rate", words.rate(0.00000201)),
+        ],
+    )
     stages = Table(
         ("stage", "a", "b"),
-        [("read", "0.2 s", "2 h 05 min"), ("peak memory", "261 MiB", NOTHING), ("k", "21", "31")],
+        [
+            ("read", words.duration(0.04), words.duration(7505.5)),
+            ("peak memory", words.mebibytes(261), words.mebibytes(None)),
+            ("k", words.count(21), words.count(31)),
+        ],
     )
     section = SampleSection("s", "10 %", "real", tables=[("Truth", truth)])
     parts = [{"name": "e", "table": None, "sections": [section]}]
     assert csv_tables({"overview": overview, "stages": stages, "parts": parts}) == {
         "overview.csv": "sample,error rate before (%),error rate after (%),N50 before,N50 after,"
-        'correction time (s),memory (MiB),coverage,"coverage, note",words\n'
-        "a,0.96,0.000367,1500,2500,1.1,261,29.9,estimated,1 → 2 or so\n"
-        "b,,,1200,,200,1536,30.0,,3\n",
-        "stages.csv": "stage,a,b\nread (s),0.2,7500\npeak memory (MiB),261,\nk,21,31\n",
+        'correction time (s),memory (MiB),coverage,"coverage, note",length from,length to,words\n'
+        "a,0.96123,0.000367,1500,2500,3661,261.25,29.94,estimated,35,1510,1 → 2 or so\n"
+        'b,,,1200,,200.04,1536,30,,100,100,"3,661 s"\n',
+        "stages.csv": "stage,a,b\nread (s),0.04,7505.5\npeak memory (MiB),261,\nk,21,31\n",
         "e-truth.csv": 'sample,value,ngsgpu,"ngsgpu, share (%)"\n10 %,pairs,15000,\n'
-        "10 %,connected,14990,99.9\n10 %,missed,0,\n10 %,error rate,,0.000201\n",
+        "10 %,connected,14990,99.93333333333333\n10 %,missed,0,\n10 %,error rate,,0.000201\n",
     }
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [(words.rate(1e-99), "1e-97"), (words.rate(0.1), "10"), (words.count(10**17), "1e+17"),
+     (words.rate(0.0), "0"), (words.duration(0.1 + 0.2), "0.30000000000000004")],
+)  # fmt: skip
+def test_raw_value(number: words.Number, text: str) -> None:
+    assert raw(number) == text
+    assert raw(words.count(None)) == "" and raw("words") == "words"

@@ -13,6 +13,7 @@ from ngsgpu.report.sections.extension import assembly_table
 from ngsgpu.report.study import read_study
 from tests.support.extend.data import INSERT, simulated_pairs, write_pairs
 from tests.support.report import Page, write_json, write_text
+from tests.support.report_results import EXTENDED_QUAST
 
 
 def test_section(manifest: Path, results: Path, tmp_path: Path) -> None:
@@ -34,14 +35,6 @@ def test_section(manifest: Path, results: Path, tmp_path: Path) -> None:
         "by both directions, identically",
     ):
         assert words in page.text, words
-
-
-EXTENDED_QUAST = """Assembly\traw\tcorrected\tngsgpu_single\tngsgpu_merged\tkonnector_single
-# contigs\t31\t29\t12\t14\t15
-NGA50\t16522\t18000\t60001\t50000\t60000
-# misassemblies\t0\t0\t1\t0\t-
-# unaligned contigs\t0 + 0 part\t0 + 1 part\t0 + 0 part\t0 + 0 part\t0 + 0 part
-"""
 
 
 def test_konnector_and_assemblies_beside(manifest: Path, results: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -15,20 +14,7 @@ from ngsgpu.report.render import render_report
 from ngsgpu.report.study import read_study
 from tests.support.merge.data import simulated_pairs, write_pairs
 from tests.support.report import Page, write_json
-
-EVALUATION: dict[str, Any] = {
-    "schema": "ngsgpu.evaluate.merging",
-    "schema_version": 1,
-    "pairs": {"overlapping": 1234, "right": 1200, "near": 4, "wrong": 5, "missed": 25, "apart": 7},
-    "rates": {"sensitivity": 0.9724, "precision": 0.9926, "error_rate_before": 0.002},
-    "calibration": {
-        "overlap": [
-            {"quality": 20, "bases": 1000, "errors": 9, "observed": 20.5},
-            {"quality": 41, "bases": 5000, "errors": 0, "observed": None},
-        ],
-        "alone": [],
-    },
-}
+from tests.support.report_results import MERGING
 
 
 @pytest.fixture
@@ -39,7 +25,7 @@ def merged(results: Path, tmp_path: Path) -> Path:
     first, second = write_pairs(tmp_path, simulated_pairs(1, 50))
     outputs = MergeOutputs(tmp_path / "m.fq", stats=folder / "stats.json")
     merge_files([first], [second], outputs)
-    write_json(results / "sim/evaluate/merging.json", EVALUATION)
+    write_json(results / "sim/evaluate/merging.json", MERGING)
     return results
 
 

@@ -11,7 +11,7 @@ from ngsgpu.errors import InputError
 from ngsgpu.report.layout import fill_from_layout
 from ngsgpu.report.render import render_report, report_context
 from ngsgpu.report.study import read_study
-from tests.support.report import Page, fastp, write_json, write_text
+from tests.support.report import Page, fastp, write_json, write_note, write_text
 
 ADVICE = "trim it"
 
@@ -48,6 +48,7 @@ def test_trimmed_reads(manifest: Path, untrimmed: Path) -> None:
     steps = {row[0]: row[1:] for row in context["verdict"].rows}
     assert steps["Trimming"][0] == "reads with adapter, trimmed: 20.0\N{NO-BREAK SPACE}%"
     assert steps["Trimming"][2] == "OK"
+    assert steps["Trimming"][1] == "180 bases of adapters (15\N{NO-BREAK SPACE}%) taken off"
     assert "reads with adapter" not in steps["Read quality"][0]
     text = Page(render_report(study)).text
     assert ADVICE not in text
@@ -62,7 +63,7 @@ def test_trimmed_reads(manifest: Path, untrimmed: Path) -> None:
         assert line in text
     headings = context["overview"].headings
     shares = [row[headings.index("reads trimmed")] for row in context["overview"].rows]
-    assert shares == ["20.0\N{NO-BREAK SPACE}%"] * 2
+    assert shares == ["20.0 %"] * 2
 
 
 def test_one_trimmed_sample_of_two(manifest: Path, untrimmed: Path) -> None:
@@ -73,8 +74,8 @@ def test_one_trimmed_sample_of_two(manifest: Path, untrimmed: Path) -> None:
 
 
 def test_a_sample_that_could_not_be_trimmed(manifest: Path, untrimmed: Path) -> None:
-    note = "#ngsgpu-failed\nlogs/trim_reads/real.log\nfastp took 0 of 9 reads\n"
-    write_text(untrimmed / "real/trim/fastp.json", note)
+    where = untrimmed / "real/trim/fastp.json"
+    write_note(where, "logs/trim_reads/real.log", "fastp took 0 of 9 reads")
     study = fill_from_layout(read_study(manifest), untrimmed)
     steps = {row[0]: row[1:] for row in report_context(study)["verdict"].rows}
     assert "1 of 2 samples (real) failed" in steps["Trimming"][2]

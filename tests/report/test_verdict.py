@@ -40,9 +40,10 @@ def test_samples_without_a_value_are_not_averaged(manifest: Path, results: Path)
     write_json(results / "real/correct/stats.json", empty)
     study = fill_from_layout(read_study(manifest), results)
     found = steps(study)
-    assert found["Merging"][1] == "mean fragment: 158.5 bases"
+    alone = "mean fragment of the merged pairs alone"
+    assert found["Merging"][1] == f"{alone}: 158.5 bases"
     assert found["Merging"][0].endswith("(0.0\N{NO-BREAK SPACE}% to 90.0\N{NO-BREAK SPACE}%)")
-    assert found["Extension"][1] == "mean insert size: 320.0 bases"
+    assert found["Extension"][1] == "mean insert size, as given: 320.0 bases"
     assert found["Correction"][2] == "OK"
     text = Page(render_report(study)).text
     assert "mean of the insert size of merged pairs 158.5" in text

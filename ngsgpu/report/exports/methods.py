@@ -122,8 +122,9 @@ class Methods:
     def _depletion(self) -> Iterator[str]:
         if runs := self._ran("deplete"):
             hosts = sorted({str(name) for own in runs for name in own.entries("index.sources")})
+            of = f" ({words.listed(hosts)})" if hosts else ""
             yield (
-                f"Reads of the host ({words.listed(hosts)}) were removed with `ngsgpu deplete` "
+                f"Reads of the host{of} were removed with `ngsgpu deplete` "
                 f"({_said(runs, _DEPLETION)}{self._extra('deplete')})."
             )
 

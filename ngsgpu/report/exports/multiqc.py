@@ -95,13 +95,14 @@ def _correct_content(document: Document, sample: str) -> tuple[str, str]:
     kmers = document.get("kmers")
     coverage: dict[str, tuple[Any, dict[str, Any]]] = {
         "coverage": (
-            document["coverage"]["value"],
+            # The coverage by no reads is unknown, whatever correction started from.
+            document["coverage"]["value"] if reads["total"] else None,
             {"title": "Coverage", "description": "Coverage used for correction",
              "suffix": "x", "min": 0, "format": "{:,.1f}", "scale": "Blues"},
         )
     } if kmers is None else {
         "depth": (
-            kmers["depth"],
+            kmers["depth"] if reads["total"] else None,
             {"title": "Depth", "description": "Depth of the main peak of the k-mers",
              "suffix": "x", "min": 0, "format": "{:,.0f}", "scale": "Blues"},
         )

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from ngsgpu.report.exports.cells import numbers, plain, with_units_in_labels
+from ngsgpu.report.exports.cells import columns_of, with_units
 from ngsgpu.report.page import Column, SampleSection, Table
 
 _QUANTITIES: Final = ("", "stage")
@@ -19,7 +19,7 @@ def csv_tables(context: Mapping[str, Any]) -> dict[str, str]:
     """CSV text by file name, of all tables in what a page is made from.
 
     Tables that samples have one each of are put together; their first column is the sample. Cells
-    hold one number each where the page has numbers (see ``cells``), and are empty for missing
+    hold one raw value each where the page has numbers (see ``cells``), and are empty for missing
     values; the unit is in the heading, or in the label of a row that is a quantity.
 
     Args:
@@ -60,25 +60,20 @@ def _joined(sections: Sequence[SampleSection]) -> Iterator[tuple[str, Table]]:
 
 
 def _csv(table: Table, labels: int = 1) -> str:
-    """A table's text; its first columns, the labels, are not looked at for numbers."""
-    cells = [[plain(cell) for cell in column] for column in zip(*table.rows, strict=True)]
-    columns = [
-        Column(heading, own) for heading, own in zip(table.headings, cells, strict=False)
-    ] or [Column(heading, []) for heading in table.headings]
-    found = [
+    """A table's text; its first columns are the labels of the rows."""
+    whole = list(zip(*table.rows, strict=True)) or [()] * len(table.headings)
+    columns = [Column(name, list(own)) for name, own in zip(table.headings, whole, strict=True)]
+    parts = [
         part
-        for number, column in enumerate(columns)
-        for part in ([column] if number < labels or number in table.text_columns
-                     else numbers(column))
-    ]  # fmt: skip
-    own = found[labels - 1]
-    if own.heading in _QUANTITIES:
-        found[labels - 1] = Column(
-            own.heading or "value", with_units_in_labels(own.cells, found[labels:])
-        )
+        for number, column in enumerate(columns[labels:], start=labels)
+        for part in ([column] if number in table.text_columns else columns_of(column))
+    ]
+    own = columns[labels - 1]
+    names, found = with_units(own.cells, parts, are_quantities=own.heading in _QUANTITIES)
+    written = [*columns[: labels - 1], Column(own.heading, names), *found]
     text = io.StringIO()
-    rows = zip(*(column.cells for column in found), strict=True)
-    headings = [column.heading or "value" for column in found]
+    rows = zip(*(column.cells for column in written), strict=True)
+    headings = [column.heading or "value" for column in written]
     csv.writer(text, lineterminator="\n").writerows([headings, *rows])
     return text.getvalue()
 

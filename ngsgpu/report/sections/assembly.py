@@ -37,6 +37,20 @@ class Assembly:
     contigs: dict[str, NDArray[np.int64]] = field(default_factory=dict)
     quast: Quast | None = None
 
+    @property
+    def has_contigs(self) -> bool:
+        """Whether any assembly gave a contig."""
+        return any(len(lengths) for lengths in self.contigs.values())
+
+    @property
+    def ratio(self) -> float | None:
+        """Contiguity after correction by that before it; None if QUAST did not compare them."""
+        metric = contiguity(self.quast)
+        if self.quast is None or metric is None:
+            return None
+        before, after = (self.quast.number(metric, name) for name in VARIANTS)
+        return after / before if before and after is not None else None
+
 
 class AssemblyStage(Stage):
     """Assemblies of the uncorrected and of the corrected reads."""
@@ -128,7 +142,7 @@ class AssemblyStage(Stage):
                 parts.append(f"{what}: {pair[0]} before, {pair[1]} after")
         finding.sentences.append("; ".join([sentence, *parts]) + ".")
         finding.figures.append(
-            (f"{metric} of the contigs", f"{words.count(before)} → {words.count(after)}")
+            (f"{metric} of the contigs", words.change(words.count(before), words.count(after)))
         )
 
     def columns(self, samples: Sequence[SampleResults]) -> list[Column]:
@@ -139,9 +153,8 @@ class AssemblyStage(Stage):
         for quast in reports:
             cell, metric = words.NOTHING, contiguity(quast)
             if quast is not None and metric is not None:
-                before, after = (quast.number(metric, variant) for variant in VARIANTS)
-                cell = f"{words.count(before)} → {words.count(after)}"
-                cell += f" ({metric})" if len(metrics) > 1 else ""
+                before, after = (words.count(quast.number(metric, name)) for name in VARIANTS)
+                cell = words.change(before, after, metric if len(metrics) > 1 else "")
             cells.append(cell)
         return [Column(metrics.pop() if len(metrics) == 1 else "contigs", cells)]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ngsgpu.report import words
 from ngsgpu.report.files import Json, json_if_named
 from ngsgpu.report.model import FileSpec, Sample, SampleResults
-from ngsgpu.report.page import Column, SampleSection, Table
+from ngsgpu.report.page import Column, Finding, SampleSection, Table
 from ngsgpu.report.stage import Stage
 
 
@@ -53,6 +53,18 @@ class DepletionStage(Stage):
             ]
             section.tables.append(("Depletion statistics", Table(("", "number", "share"), rows)))
         return section
+
+    def say(self, results: SampleResults, finding: Finding) -> None:
+        """How many reads were taken out."""
+        stats = results.of(Depletion).stats
+        total = None if stats is None else stats.number("reads.total")
+        if stats is not None and total:
+            kept = stats.number("reads.kept")
+            share = words.share(stats.number("reads.host"), total)
+            finding.sentences.append(
+                f"Depletion kept {words.count(kept)} of {words.count(total)} reads; {share} were "
+                "the host's."
+            )
 
     def columns(self, samples: Sequence[SampleResults]) -> list[Column]:
         """The share of the reads that were the host's."""

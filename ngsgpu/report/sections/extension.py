@@ -145,7 +145,7 @@ def _truth_table(truths: Mapping[str, Json]) -> Table:
         for truth in truths.values():
             value = truth.number(key)
             share = words.share(value or 0, truth.number("pairs"))
-            cells.append(f"{words.count(value)} ({share})")
+            cells.append(words.with_share(words.count(value), share))
         return label, *cells
 
     def rate(label: str, key: str) -> tuple[str, ...]:

@@ -113,7 +113,7 @@ def _change(own: Mapped) -> str:
         words.decimal(own.found.number(f"correction.rates.mismatches_per_kb_{when}"), 3)
         for when in ("before", "after")
     )
-    return f"{before} → {after}"
+    return words.change(before, after)
 
 
 def _correction_table(found: Json) -> Table:

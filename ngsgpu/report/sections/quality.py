@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 MANY_ADAPTERS: Final = 0.01
 """Share of reads with adapter from which the report recommends to trim them."""
+_WITHOUT_ADAPTERS: Final = frozenset({"-A", "--disable_adapter_trimming"})
+"""Options with which fastp looks for no adapters."""
 _ALL: Final = "summary.before_filtering"
 """fastp's figures of all reads; it would filter some."""
 
@@ -138,7 +140,7 @@ def _doubt(results: SampleResults) -> str:
     fastp takes the reads before a damaged one, and what is no FASTQ for no reads.
     """
     raw = results.of(Quality).reads.get("raw")
-    is_empty = raw is not None and _number_of(raw) == 0
+    is_empty = raw is not None and number_of(raw) == 0
     if results.failed_in and not results.is_read:
         if is_empty:
             return "Failed sample: fastp found no reads."
@@ -154,19 +156,25 @@ def adapters_left(results: SampleResults) -> float | None:
 
 
 def adapters(reads: Json) -> float | None:
-    """Share of the reads with adapter."""
-    total = _number_of(reads)
+    """Share of the reads with adapter; None if fastp was told not to look for any.
+
+    fastp has no entry for single reads in which it detects no adapter: none of them has one.
+    """
+    total = number_of(reads)
     found = reads.number("adapter_cutting.adapter_trimmed_reads")
+    if found is None and not _WITHOUT_ADAPTERS & set(str(reads.get("command")).split()):
+        found = 0.0
     return None if found is None or not total else found / total
 
 
-def _number_of(reads: Json) -> float | None:
+def number_of(reads: Json) -> float | None:
+    """How many reads fastp read."""
     return reads.number(f"{_ALL}.total_reads")
 
 
 def _table(reads: Mapping[str, Json], doubt: str) -> Table:
     def percent(key: str) -> Callable[[Json], str]:
-        return lambda own: words.percent(own.number(key) if _number_of(own) != 0 else None)
+        return lambda own: words.percent(own.number(key) if number_of(own) != 0 else None)
 
     def count(key: str) -> Callable[[Json], str]:
         return lambda own: words.count(own.number(key))

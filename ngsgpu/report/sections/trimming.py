@@ -13,7 +13,10 @@ from ngsgpu.report.page import Column, SampleSection, Table
 from ngsgpu.report.stage import Stage
 
 READS = "summary.before_filtering.total_reads"
+READS_LEFT = "summary.after_filtering.total_reads"
 TRIMMED = "adapter_cutting.adapter_trimmed_reads"
+BASES = "summary.before_filtering.total_bases"
+TRIMMED_BASES = "adapter_cutting.adapter_trimmed_bases"
 
 
 @dataclass(eq=False)
@@ -48,17 +51,14 @@ class TrimmingStage(Stage):
         """A table of the run."""
         stats, section = results.of(Trimming).stats, super().section(results, number)
         if stats is not None:
-            before, after = ("summary.before_filtering", "summary.after_filtering")
             rows = [
                 stats.line("reads as sequenced", READS),
                 stats.line("with adapter, trimmed", TRIMMED, READS),
                 stats.line("left out, since too short", "filtering_result.too_short_reads", READS),
-                stats.line("reads after trimming", f"{after}.total_reads", READS),
-                stats.line("bases as sequenced", f"{before}.total_bases"),
-                stats.line("bases of adapters", "adapter_cutting.adapter_trimmed_bases",
-                           f"{before}.total_bases"),
-                stats.line("bases after trimming", f"{after}.total_bases",
-                           f"{before}.total_bases"),
+                stats.line("reads after trimming", READS_LEFT, READS),
+                stats.line("bases as sequenced", BASES),
+                stats.line("bases of adapters", TRIMMED_BASES, BASES),
+                stats.line("bases after trimming", "summary.after_filtering.total_bases", BASES),
             ]  # fmt: skip
             section.tables.append(("Trimming statistics", Table(("", "number", "share"), rows)))
         return section

@@ -74,9 +74,8 @@ class UnitigsStage(Stage):
     def columns(self, samples: Sequence[SampleResults]) -> list[Column]:
         """N50 of the unitigs, before and after."""
         found = [results.of(UnitigGraphs).stats for results in samples]
-        both = [
-            [own[name].number("n50") if name in own else None for name in VARIANTS] if own else []
-            for own in found
-        ]
-        cells = [" → ".join(map(words.count, own)) or words.NOTHING for own in both]
+        cells = []
+        for own in found:
+            before, after = (own[name].number("n50") if name in own else None for name in VARIANTS)
+            cells.append(words.change(words.count(before), words.count(after)))
         return [Column("N50 of unitigs", cells)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,12 +14,15 @@ from ngsgpu.errors import InputError
 from ngsgpu.evaluate.classification.result import SCHEMA, SCHEMA_VERSION
 from ngsgpu.report.absent import is_present
 from ngsgpu.report.files import numbered_lines, read_json
+from ngsgpu.report.sections.classification.checked import check_evaluation
 
 FILES = ("report", "abundance", "coverage", "evidence", "stats", "evaluation")
 """Kraken's report, tables of abundances, coverage and species, statistics, evaluation."""
 
 _STATISTICS = ("ngsgpu.classify", 1)
 _REMEDY = "make the file again with ngsgpu classify"
+_DEEPEST: Final = 200
+"""Ranks of a taxonomy below each other at most; NCBI's has fewer than 50."""
 
 
 @dataclass(eq=False)
@@ -58,6 +61,12 @@ class Composition:
     def total(self) -> int:
         """All reads."""
         return self.root.clade + self.unclassified
+
+    @property
+    def species(self) -> list[Taxon]:
+        """The species with reads, most reads first."""
+        found = (taxon for taxon in self.root.walk() if taxon.code == "S" and taxon.clade)
+        return sorted(found, key=lambda taxon: (-taxon.clade, taxon.name))
 
 
 @dataclass(frozen=True)
@@ -143,7 +152,7 @@ def read_composition(path: Path) -> Composition:
             continue
         depth = (len(name) - len(name.lstrip(" "))) // 2
         taxon = Taxon(name.strip(), code, clade, direct)
-        if depth > len(above):
+        if depth > min(len(above), _DEEPEST):
             raise InputError(path, "the name is indented too far", _REMEDY, line=number)
         del above[depth:]
         if depth == 0:
@@ -274,13 +283,15 @@ def collect_classification(
     stats = read_json(there["stats"], *_STATISTICS) if "stats" in there else {}
     queries = stats.get("queries")
     is_paired = isinstance(queries, dict) and queries.get("paired") is True
+    evaluation: Mapping[str, Any] = {}
+    if "evaluation" in there:
+        evaluation = read_json(there["evaluation"], SCHEMA, SCHEMA_VERSION)
+        check_evaluation(there["evaluation"], evaluation)
     return Classification(
         composition=read_composition(there["report"]) if "report" in there else None,
         shares=read_shares(there["abundance"]) if "abundance" in there else (),
         coverage=read_coverage(there["coverage"]) if "coverage" in there else (),
         evidence=read_evidence(there["evidence"]) if "evidence" in there else (),
-        evaluation=(
-            read_json(there["evaluation"], SCHEMA, SCHEMA_VERSION) if "evaluation" in there else {}
-        ),
+        evaluation=evaluation,
         unit="pairs" if is_paired else "reads",
     )

@@ -34,9 +34,13 @@ RING_NAMES: Final = ("domain", "phylum", "class", "family", "genus", "species")
 
 _SMALLEST: Final = 1 / 400
 """Parts of the circle below this are not drawn."""
+_NAMED: Final = 1 / 50
+"""Share of unclassified reads from which their part of the circle is named."""
 _HOLE: Final = 0.9
 _WITH_NAMES: Final = 1.377
 """Radius of the figure, with room for the names outside, by that of the rings."""
+_DOMAINS: Final = ("#e8d5a3", "#d3c4e6", "#b9dfd0", "#f0c6bd")
+"""Of taxa above the phyla: sand, lilac, mint and rose."""
 _HUES: Final = (BLUE, AMBER, GREEN, PURPLE, SKY)
 
 
@@ -55,7 +59,8 @@ def arcs_of(composition: Composition) -> list[Arc]:
     """The arcs of the rings, each inside its parent's, in the order of the report.
 
     Taxa at other ranks are skipped. The parts of reads called above a ring's rank and of the
-    unclassified ones stay empty. Phyla determine the colours, which get lighter outwards.
+    unclassified ones stay empty. Phyla determine the colours, which get lighter outwards; domains
+    have tints of their own. No taxon is grey, which stands for unclassified reads.
     """
     arcs: list[Arc] = []
     whole = composition.total
@@ -70,7 +75,8 @@ def arcs_of(composition: Composition) -> list[Arc]:
             ring = own
             if RINGS[own] == "P" or (hue is None and own > 1):
                 hue = _HUES[next(hues) % len(_HUES)]
-            colour = _shade(hue, own, len(arcs)) if hue else "#b9c1ca"
+            domains = sum(arc.colour in _DOMAINS for arc in arcs)
+            colour = _shade(hue, own, len(arcs)) if hue else _DOMAINS[domains % len(_DOMAINS)]
             arcs.append(Arc(taxon, own, begin, begin + share, colour))
         for child in taxon.children:
             place(child, begin, hue, ring)
@@ -120,8 +126,13 @@ def _draw_unclassified(axes: Any, composition: Composition, rings: int) -> None:
     """Grey, over all rings, for what no taxon has."""
     share = composition.unclassified / composition.total
     if share:
-        axes.bar(math.pi * (2 - share), rings, width=2 * math.pi * share, bottom=_HOLE,
-                 color=GRID, edgecolor="white", linewidth=0.7)  # fmt: skip
+        middle = math.pi * (2 - share)
+        axes.bar(middle, rings, width=2 * math.pi * share, bottom=_HOLE, color=GRID,
+                 edgecolor="white", linewidth=0.7)  # fmt: skip
+        if share > _NAMED:
+            axes.text(middle, _HOLE + rings + 0.12, "unclassified", fontsize=9, ha="right",
+                      va="center", rotation_mode="anchor", color=MUTED,
+                      rotation=270 - math.degrees(middle))  # fmt: skip
 
 
 def _write_label(axes: Any, arc: Arc, inner: float, *, is_outer: bool) -> None:

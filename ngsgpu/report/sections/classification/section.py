@@ -25,6 +25,7 @@ from ngsgpu.report.sections.classification.files import (
 )
 from ngsgpu.report.spread import MANY_SAMPLES
 from ngsgpu.report.stage import Stage
+from ngsgpu.report.words import NOTHING, Number
 
 _MAX_STRIPS: Final = 10
 _MAX_TAXA: Final = 15
@@ -131,16 +132,27 @@ class ClassificationStage(Stage):
                 _say_composition(database, found.composition, found.unit, finding)
 
     def columns(self, samples: Sequence[SampleResults]) -> list[Column]:
-        """The share that was classified with each database."""
+        """With each database the share that was classified, and the most frequent species."""
         found = [results.of(Classifications).found for results in samples]
         columns = []
         for database in dict.fromkeys(name for databases in found for name in databases):
-            cells = []
-            for databases in found:
-                one = databases[database].composition if database in databases else None
-                cells.append(words.share(one.root.clade, one.total) if one else words.NOTHING)
-            columns.append(Column(f"classified{_with(database)}", cells))
+            calls = [of[database].composition if database in of else None for of in found]
+            shares = [words.share(own.root.clade, own.total) if own else NOTHING for own in calls]
+            columns.append(Column(f"classified{_with(database)}", shares))
+            columns.append(Column(f"most frequent species{_with(database)}", _firsts(calls)))
         return columns
+
+
+def _firsts(calls: Sequence[Composition | None]) -> list[str]:
+    """The most frequent species of each sample, and its share of the sample."""
+    cells: list[str] = []
+    for own in calls:
+        if own is None or not own.species:
+            cells.append(NOTHING)
+        else:
+            taxon = own.species[0]
+            cells.append(words.with_share(taxon.name, words.share(taxon.clade, own.total)))
+    return cells
 
 
 def _with(database: str) -> str:
@@ -181,7 +193,8 @@ def _section(
         rings = words.listed(names) + (", from the inside out" if len(names) > 1 else "")
         section.plot(
             plots.sunburst(f"sunburst{number}", found.composition, unit),
-            f"Composition of the {unit}: {rings}. Grey: unclassified. "
+            f"Composition of the {unit}: {rings}. "
+            f"{'Grey: unclassified. ' if found.composition.unclassified else ''}"
             f"{unit.capitalize()} called above a rank leave its ring empty.",
             is_wide=True,
         )
@@ -251,14 +264,18 @@ def species_table(evidence: Sequence[SpeciesEvidence], unit: str = "reads") -> T
     rows = [
         (
             own.name, words.count(own.reads), words.percent(own.identity, 1),
-            f"{100 * own.low:.1f} to {100 * own.high:.1f}", words.decimal(own.evenness, 2),
-            f"< {_LEAST_CHANCE:g}" if own.chance < _LEAST_CHANCE else f"{own.chance:.2g}",
+            words.span(*(Number(f"{100 * end:.1f}", end, "%") for end in (own.low, own.high))),
+            words.decimal(own.evenness, 2), Number(_chance(own.chance), own.chance),
             ", ".join(filter(None, (own.called, own.note))),
         )
         for own in evidence[:_MAX_SPECIES]
     ]  # fmt: skip
     headings = ("species", unit, "identity", "95 % interval", "evenness", "by chance", "called as")
-    return Table(headings, rows, text_columns=frozenset({3, 6}))
+    return Table(headings, rows, text_columns=frozenset({6}))
+
+
+def _chance(value: float) -> str:
+    return f"< {_LEAST_CHANCE:g}" if value < _LEAST_CHANCE else f"{value:.2g}"
 
 
 _SHOWN: Final = ("species", "genus")
@@ -329,11 +346,7 @@ def _say_composition(database: str, composition: Composition, unit: str, finding
     share = words.share(composition.root.clade, total)
     sentence = f"{words.count(composition.root.clade)} of {words.count(total)} {unit} ({share})"
     sentence += f" were classified{which}"
-    species = sorted(
-        (taxon for taxon in composition.root.walk() if taxon.code == "S"),
-        key=lambda taxon: (-taxon.clade, taxon.name),
-    )[:3]
-    if species:
+    if species := composition.species[:3]:
         shown = [f"{taxon.name} ({words.share(taxon.clade, total)})" for taxon in species]
         sentence += f", most of them as {words.listed(shown)}"
     finding.sentences.append(f"{sentence}.")
@@ -355,14 +368,15 @@ def _database_table(databases: Mapping[str, Path]) -> Table | None:
         facts = _facts(path)
         targets = facts.number("targets")
         without = facts.number("without_taxon")
-        share = f" ({words.share(without, targets)})" if without else ""
         rows.append(
             (
                 name,
                 words.count(targets),
                 words.count(facts.number("bases")),
                 words.count(facts.number("taxa")) if facts.number("taxa") else "no taxonomy",
-                words.count(without) + share,
+                words.with_share(words.count(without), words.share(without, targets))
+                if without
+                else words.count(without),
                 words.count(len(facts.entries("partitions")) or None),
                 str(facts.get("digest") or words.NOTHING)[:12],
             )

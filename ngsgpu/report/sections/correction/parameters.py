@@ -8,6 +8,7 @@ from ngsgpu.report import words
 from ngsgpu.report.model import SampleResults
 from ngsgpu.report.page import Table
 from ngsgpu.report.sections.correction.section import Correction, statistics
+from ngsgpu.report.words import Number
 
 
 def stage_table(samples: Sequence[SampleResults]) -> Table | None:
@@ -54,14 +55,14 @@ def commands(samples: Sequence[SampleResults]) -> list[tuple[str, str]]:
 _RUN = "reference run, other data"
 _PUBLISHED = "published [1], other data"
 _REFERENCE = (
-    ("CARE 2.3, classic", "human chr20 + yeast, 30x HiSeq", _RUN, "0.953", "79"),
-    ("BFC r181", "human chr20 + yeast, 30x HiSeq", _RUN, "0.985", "4,370"),
-    ("Lighter 1.1.3", "human chr20 + yeast, 30x HiSeq", _RUN, "0.966", "8,546"),
-    ("CARE, classic", "C. elegans, 30x HiSeq", _PUBLISHED, "0.95", "253"),
-    ("CARE, classic", "D. melanogaster, 30x HiSeq", _PUBLISHED, "0.95", "110"),
-    ("CARE, classic", "human chr14, 30x HiSeq", _PUBLISHED, "0.92", "452"),
-    ("BFC", "D. melanogaster, 30x HiSeq", _PUBLISHED, "0.99", "1,498"),
-    ("Lighter", "D. melanogaster, 30x HiSeq", _PUBLISHED, "0.97", "3,651"),
+    ("CARE 2.3, classic", "human chr20 + yeast, 30x HiSeq", _RUN, 0.953, 79),
+    ("BFC r181", "human chr20 + yeast, 30x HiSeq", _RUN, 0.985, 4370),
+    ("Lighter 1.1.3", "human chr20 + yeast, 30x HiSeq", _RUN, 0.966, 8546),
+    ("CARE, classic", "C. elegans, 30x HiSeq", _PUBLISHED, 0.95, 253),
+    ("CARE, classic", "D. melanogaster, 30x HiSeq", _PUBLISHED, 0.95, 110),
+    ("CARE, classic", "human chr14, 30x HiSeq", _PUBLISHED, 0.92, 452),
+    ("BFC", "D. melanogaster, 30x HiSeq", _PUBLISHED, 0.99, 1498),
+    ("Lighter", "D. melanogaster, 30x HiSeq", _PUBLISHED, 0.97, 3651),
 )
 """Program, data, origin, sensitivity, FP per million corrections; [1] is the dissertation."""
 
@@ -85,7 +86,10 @@ def reference_table(samples: Sequence[SampleResults]) -> Table:
                 words.decimal(truth.number("rates.fp_per_million_corrections"), 1),
             )
         )
-    rows += _REFERENCE
+    rows += [
+        (*names, Number(f"{sensitivity}", sensitivity), words.count(false))
+        for *names, sensitivity, false in _REFERENCE
+    ]
     return Table(
         ("program", "data", "origin", "sensitivity", "FP per million corrections"),
         rows,

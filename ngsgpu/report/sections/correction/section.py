@@ -17,6 +17,7 @@ from ngsgpu.report.sections.correction import plots
 from ngsgpu.report.sections.correction.plots import PositionCounts, Spectrum, read_spectrum
 from ngsgpu.report.spread import Curve, curves
 from ngsgpu.report.stage import Stage, variants
+from ngsgpu.report.words import Number
 
 
 @dataclass(eq=False)
@@ -176,7 +177,7 @@ class CorrectionStage(Stage):
         _say_kmers(found, finding)
 
     def columns(self, samples: Sequence[SampleResults]) -> list[Column]:
-        """Reads, replaced bases, and how right they are."""
+        """Replaced bases, and how right they are."""
         stats = [results.of(Correction).stats for results in samples]
         truths = [results.of(Correction).truth for results in samples]
 
@@ -184,18 +185,17 @@ class CorrectionStage(Stage):
             return [truth.number(f"rates.{name}") if truth else None for truth in truths]
 
         errors = [
-            f"{words.rate(before)} → {words.rate(after)}" if truth else words.NOTHING
-            for truth, before, after in zip(
-                truths, rates("error_rate_before"), rates("error_rate_after"), strict=True
+            words.change(words.rate(before), words.rate(after))
+            for before, after in zip(
+                rates("error_rate_before"), rates("error_rate_after"), strict=True
             )
         ]
 
-        def counts(name: str) -> list[str]:
+        def counts(name: str) -> list[Number]:
             return [words.count(s.number(name) if s else None) for s in stats]
 
         false = rates("fp_per_million_corrections")
         return [
-            Column("reads", counts("reads.total")),
             Column("bases replaced", counts("corrected.bases")),
             Column("sensitivity", [words.decimal(rate, 4) for rate in rates("sensitivity")]),
             Column("FP per million corrections", [words.decimal(rate, 1) for rate in false]),
@@ -231,20 +231,19 @@ def _say_truth(truth: Json, finding: Finding) -> None:
         elif after > 0:
             sentence += f", {words.decimal(before / after, 1)} times lower"
         sentence += "."
-        finding.figures.append(("error rate", f"{words.rate(before)} → {words.rate(after)}"))
+        finding.figures.append(("error rate", words.change(words.rate(before), words.rate(after))))
     finding.sentences.append(sentence)
 
 
 def _say_replaced(stats: Json, finding: Finding, *, has_truth: bool) -> None:
     reads, bases = stats.number("reads.total"), stats.number("reads.bases")
     changed, replaced = stats.number("corrected.reads"), stats.number("corrected.bases")
-    if changed is None or replaced is None or reads is None:
+    if changed is None or replaced is None or not reads:
         return
     done = "masked (N)" if stats.get("parameters.mask") else "replaced"
     finding.sentences.append(
-        f"{words.count(replaced)} bases ({words.rate(replaced / bases) if bases else words.NOTHING}"
-        f" of all) were {done}, in {words.count(changed)} of {words.count(reads)} reads "
-        f"({words.share(changed, reads)})."
+        f"{words.count(replaced)} bases ({words.share(replaced, bases)} of all) were {done}, in "
+        f"{words.count(changed)} of {words.count(reads)} reads ({words.share(changed, reads)})."
     )
     if not has_truth:
         finding.figures.append((f"bases {done}", words.count(replaced)))
