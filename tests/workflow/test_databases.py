@@ -102,6 +102,14 @@ def test_what_is_classified_again(snakemake: Snakemake, classified: Path) -> Non
     assert left(snakemake, *every) == [1, 2, 1]
     assert left(snakemake, calls("b"), calls("c")) == [0, 0, 0]
 
+    # Other reads under the same name, which are still to be trimmed.
+    shutil.copy(classified / "1_2.gz", classified / "2_1.gz")
+    assert left(snakemake, *every)[:2] == [1, 2]
+    run(snakemake, "--", *every)
+    batches = classified / "results/databases/own/batches"
+    newest = max(batches.glob("*.tsv")).read_text().splitlines()
+    assert {line.split("\t")[0] for line in newest[1:]} == {"a", "b"}
+
     # A sample less: nothing to do for the others.
     write_sheets(
         classified,
@@ -208,10 +216,13 @@ def test_large_inputs_ask_for_more(snakemake: Snakemake, classified: Path) -> No
         file.truncate(10_000_000_000)
     write_sheets(classified, "a,large.fastq\n", "database,references\nown,genomes\n")
     more = classified / "more.yaml"
-    more.write_text("correct: {enabled: true}\n")
+    # How large trimmed reads are is known when they are there.
+    untrimmed = "trim: {enabled: false}\n"
+    more.write_text(f"correct: {{enabled: true}}\n{untrimmed}")
     said = run(snakemake, "--dry-run", *MORE, "--", "results/a/correct/reads.fastq.gz")
     assert "mem_mb=40000" in said and "runtime=240" in said
-    more.write_text("correct: {enabled: true, mem_mb: 50000, runtime: 7, threads: 2}\n")
+    own = "correct: {enabled: true, mem_mb: 50000, runtime: 7, threads: 2}\n"
+    more.write_text(own + untrimmed)
     said = run(snakemake, "--dry-run", *MORE, "--", "results/a/correct/reads.fastq.gz")
     assert "mem_mb=50000" in said and "runtime=100" in said
 
