@@ -25,7 +25,7 @@ import threading
 import time
 import zlib
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from snakemake.cli import main as snakemake
 from snakemake.io import is_flagged
@@ -36,6 +36,8 @@ from snakemake_interface_executor_plugins.settings import CommonSettings
 ROOT = Path(__file__).resolve().parents[1]
 # Assumed seconds of a job; all others take SHORT.
 DURATIONS = {
+    "find_adapters": 10,
+    "trim_pairs": 30,
     "correct_pairs": 60,
     "merge_pairs": 20,
     "extend_pairs": 90,
@@ -100,7 +102,7 @@ class Waiting(threading.Semaphore):
 class Executor(AbstractExecutor):  # type: ignore[misc]
     """Starts jobs by noting when they end."""
 
-    seen: dict[str, Any]
+    seen: ClassVar[dict[str, Any]] = {}
 
     def __init__(self, workflow: Any, logger: Any) -> None:
         super().__init__(workflow, logger)
@@ -221,13 +223,16 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--scheduler", choices=["greedy", "ilp"], default="ilp")
     options = parser.parse_args(arguments)
     ExecutorPluginRegistry().register_plugin("virtual", sys.modules[__name__])
+    # No job runs: they may ask for GPUs that are not here.
+    os.environ["NGSGPU_BACKEND"] = "cuda"
     start, home = time.monotonic(), Path.cwd()
     with tempfile.TemporaryDirectory() as folder:
         write_study(Path(folder), options.samples, options.partitions)
         os.chdir(folder)
         sys.argv = [
             *("snakemake", "--snakefile", str(ROOT / "workflow" / "Snakefile")),
-            *("--configfile", "config.yaml", "--executor", "virtual", "--quiet", "all"),
+            *("--configfile", "config.yaml", "--executor", "virtual"),
+            *("--quiet", "progress", "rules", "host"),
             *("--cores", str(options.cores), "--resources", f"gpu={options.gpus}"),
             *("--scheduler", options.scheduler),
         ]
@@ -235,6 +240,8 @@ def main(arguments: list[str] | None = None) -> int:
         with contextlib.redirect_stdout(sys.stderr), contextlib.suppress(SystemExit):
             snakemake()
         os.chdir(home)
+    if not Executor.seen:
+        sys.exit("error: Snakemake started no job")
     seen = vars(options) | Executor.seen
     bound = max(seen["longest_chain_s"], seen["gpu_bound_s"], seen["core_s"] / options.cores)
     seen["bound_s"] = round(bound, 1)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -12,17 +11,9 @@ from ngsgpu.report.layout import fill_from_layout
 from ngsgpu.report.render import render_report, report_context
 from ngsgpu.report.study import read_study
 from tests.support.report import Page, fastp, write_json, write_note, write_text
+from tests.support.report_results import trimming
 
 ADVICE = "trim it"
-
-
-def trimming() -> dict[str, Any]:
-    document = fastp(adapters=40)
-    after = {"total_reads": 198, "total_bases": 500}
-    document["summary"]["after_filtering"] = document["summary"]["before_filtering"] | after
-    document["adapter_cutting"]["adapter_trimmed_bases"] = 90
-    document["filtering_result"] = {"too_short_reads": 2}
-    return document
 
 
 @pytest.fixture

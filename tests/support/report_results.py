@@ -4,6 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+from tests.support.report import fastp
+
+
+def trimming() -> dict[str, Any]:
+    """What fastp says of reads that it trimmed."""
+    document = fastp(adapters=40)
+    after = {"total_reads": 198, "total_bases": 500}
+    document["summary"]["after_filtering"] = document["summary"]["before_filtering"] | after
+    document["adapter_cutting"]["adapter_trimmed_bases"] = 90
+    document["filtering_result"] = {"too_short_reads": 2}
+    return document
+
 
 def mapped_quality(*entries: tuple[int, int, int, float | None]) -> dict[str, Any]:
     keys = ("quality", "bases", "errors", "observed")

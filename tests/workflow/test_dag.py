@@ -361,6 +361,19 @@ def test_wrong_config_refused(snakemake: Snakemake, change: str, said: str) -> N
     assert len(result.stdout.splitlines()) < 12
 
 
+def test_command_line_has_texts_for_types(snakemake: Snakemake) -> None:
+    """Snakemake reads what stands in braces as texts, numbers and all."""
+    options = ("trim={enabled: false}", "correct={threads: 1, quality: true}")
+    target = "results/na12878_single/correct/reads.fastq.gz"
+    result = snakemake("--dry-run", "-p", "--config", *options, "--", target)
+    assert result.returncode == 0, result.stdout
+    assert "-i data/na12878_lane1_R1.fastq.gz" in result.stdout
+    assert "--threads 1 " in result.stdout and "--quality" in result.stdout
+    for wrong in ("trim={enabled: 0}", "correct={threads: some}", "correct={threads: 1.5}"):
+        result = snakemake("--dry-run", "--config", wrong, "--", target)
+        assert result.returncode == 1 and "is not of type" in result.stdout
+
+
 def test_name_in_both_sheets_refused(snakemake: Snakemake, study: Path) -> None:
     sheet = study / "config" / "datasets.tsv"
     sheet.write_text(sheet.read_text().replace("repeats_20kb\tsynth", "na12878_8kb\tsynth"))

@@ -96,6 +96,11 @@ def test_what_is_classified_again(snakemake: Snakemake, classified: Path) -> Non
     # Other reads of a sample, and calls that were deleted: its fellows stay.
     (classified / "2_1.gz").touch()
     assert left(snakemake, *every) == [1, 2, 1]
+    # Not only newer but others, still to be trimmed.
+    before_change = (classified / "2_1.gz").read_bytes()
+    shutil.copy(classified / "1_2.gz", classified / "2_1.gz")
+    assert left(snakemake, *every) == [1, 2, 1]
+    (classified / "2_1.gz").write_bytes(before_change)
     os.utime(classified / "2_1.gz", (0, 0))
     assert left(snakemake, *every) == [0, 0, 0]
     (classified / calls("a")).unlink()
@@ -208,10 +213,13 @@ def test_large_inputs_ask_for_more(snakemake: Snakemake, classified: Path) -> No
         file.truncate(10_000_000_000)
     write_sheets(classified, "a,large.fastq\n", "database,references\nown,genomes\n")
     more = classified / "more.yaml"
-    more.write_text("correct: {enabled: true}\n")
+    # How large trimmed reads are is known when they are there.
+    untrimmed = "trim: {enabled: false}\n"
+    more.write_text(f"correct: {{enabled: true}}\n{untrimmed}")
     said = run(snakemake, "--dry-run", *MORE, "--", "results/a/correct/reads.fastq.gz")
     assert "mem_mb=40000" in said and "runtime=240" in said
-    more.write_text("correct: {enabled: true, mem_mb: 50000, runtime: 7, threads: 2}\n")
+    own = "correct: {enabled: true, mem_mb: 50000, runtime: 7, threads: 2}\n"
+    more.write_text(own + untrimmed)
     said = run(snakemake, "--dry-run", *MORE, "--", "results/a/correct/reads.fastq.gz")
     assert "mem_mb=50000" in said and "runtime=100" in said
 

@@ -40,7 +40,7 @@ def test_real_samples_are_depleted(host: Path, snakemake: Snakemake) -> None:
 
     done = snakemake(
         f"{SAMPLE}/deplete/reads.fastq.gz", "--cores", "2", "--allowed-rules",
-        "index_host", "deplete_single", *with_host,
+        "find_adapters", "trim_single", "index_host", "deplete_single", *with_host,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout
     reads = json.loads((host / f"{SAMPLE}/deplete/stats.json").read_text())["reads"]

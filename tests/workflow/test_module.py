@@ -141,7 +141,7 @@ def test_results_elsewhere_up_to_the_report(
     listed = (inner / "databases" / "human" / "batches" / "0001.tsv").read_text().splitlines()
     assert [line.split("\t")[:3] for line in listed] == [
         ["sample", "fastq_1", "fastq_2"],
-        ["small", "data/na12878_lane1_R1.fastq.gz", ""],
+        ["small", f"{results}/small/trim/reads.fastq.gz", ""],
     ]
     page = (inner / "report.html").read_text()
     assert "small" in page

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.report import QUAST, fastp, statistics, write_json, write_text
+from tests.support.report import QUAST, Page, fastp, statistics, write_json, write_text
+from tests.support.report_results import trimming
 from tests.support.workflow import ROOT, Snakemake
 
 REPORT = "{all}.00\t{all}\t{all}\tU\t0\tunclassified\n{hit}.00\t{hit}\t{hit}\tR\t1\troot\n"
@@ -37,6 +38,7 @@ def one_sample(study: Path) -> Path:
 def finished(results: Path, databases: dict[str, int]) -> None:
     """Results of the sample, with so many reads in a hundred classified by each database."""
     home = results / "single"
+    write_json(home / "trim/fastp.json", trimming())
     write_json(home / "correct/stats.json", statistics())
     for arm in ("raw", "corrected"):
         write_text(home / f"kmers/{arm}.tsv", "multiplicity\tcount\n1\t5\n")
@@ -70,7 +72,10 @@ def test_every_database_is_shown_by_name_and_no_other(
     assert "ancient" not in page
     assert "89 of 100 reads were classified with human, 31 of 100 reads" in page
     assert "single, with human" in page and "single, with zoo" in page
-    assert "3 (75 %)" in page
+    assert (
+        "sequences without a taxon partitions digest human 4 \N{EN DASH} 9 3 (75 %)"
+        in Page(page).text
+    )
     study = json.loads((results / "study.json").read_text())
     assert set(study["databases"]) == {"human", "zoo"}
     git = ["git", "-C", str(ROOT), "rev-parse", "HEAD"]

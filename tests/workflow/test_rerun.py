@@ -11,12 +11,13 @@ from pathlib import Path
 import pytest
 
 from ngsgpu.classify.sketch import references
+from ngsgpu.io.compress.formats import PACKED_ENDINGS
 
 ROOT = Path(__file__).resolve().parents[2]
 Snakemake = Callable[..., subprocess.CompletedProcess[str]]
 
 TEMPORARY = re.compile(
-    r"/spades$|/reads$|/qc/[a-z]+$|/work$|/candidates/[0-9/]+$|/simulate/(chunks$|[0-9]+_)"
+    r"/spades$|/reads$|/trim/lanes$|/qc/[a-z]+$|/work$|/candidates/[0-9/]+$|/simulate/(chunks$|[0-9]+_)"
 )
 # What only serves other jobs.
 INTERNAL = re.compile(r"/(batches/[0-9]+\.tsv|details|quast_extended/multiqc/.*)$")
@@ -90,11 +91,14 @@ def test_endings_are_those_of_the_package() -> None:
     for line in re.findall(r"^(?:REFERENCE|PACKED)_ENDINGS = .*$", text, re.MULTILINE):
         exec(line, names)
     assert names["REFERENCE_ENDINGS"] == references._ENDINGS
-    assert names["PACKED_ENDINGS"] == references._PACKED
+    assert names["PACKED_ENDINGS"] == PACKED_ENDINGS
 
 
 def test_everything_that_is_kept_is_a_target(snakemake: Snakemake, study: Path) -> None:
-    (study / "more.yaml").write_text("extend: {konnector: true, assemble: [single, merged]}\n")
+    (study / "host.fa").touch()
+    (study / "more.yaml").write_text(
+        "extend: {konnector: true, assemble: [single, merged]}\ndeplete: {host: host.fa}\n"
+    )
     configs = ("--configfile", "config/config.yaml", "more.yaml", "--config", "multiqc=True")
     said = run(snakemake, "--dry-run", *configs)
     *jobs, last = re.split(r"^(?:local)?rule ", said, flags=re.MULTILINE)[1:]

@@ -59,7 +59,7 @@ def test_columns_and_groups(snakemake: Snakemake, own: Path) -> None:
     assert "'grouped\tresults/grouped/correct/R1.fastq.gz\tresults/grouped/correct/R2" in said
     assert "'merged\tresults/merged/merge/merged.fastq.gz\t\t" in said
     assert "'merged\tresults/merged/merge/unmerged_R1.fastq.gz\tresults/merged/merge/un" in said
-    assert "'both\tdata/na12878_lane1_R1.fastq.gz\tdata/na12878_lane1_R2.fastq.gz\t" in said
+    assert "'both\tresults/both/trim/R1.fastq.gz\tresults/both/trim/R2.fastq.gz\t" in said
     # Samples with other options are a batch of their own, with these options.
     searching = [text for text in said.split("rule ") if text.startswith("classify_partition:")]
     options = {

@@ -28,6 +28,17 @@ def changed_at(path):
         return 0
 
 
+def all_reads(name):
+    """Files of a sample's reads before correction, and what these are made of.
+
+    Reads as sequenced are new, or others, when trimmed ones are still to come.
+    """
+    stages = [own[name] for own in (STUDY, TRIMMED, SEQUENCED) if name in own]
+    return list(
+        dict.fromkeys(path for own in stages for path in [*own.first, *own.second])
+    )
+
+
 def treatment(name):
     """A checksum of what the candidates of a sample depend on, besides what is in its reads."""
     reads = classified_reads(name)
@@ -35,7 +46,7 @@ def treatment(name):
     if reads == MERGED and config["merge"]["reads"] == CORRECTED:
         before.append("correct")
     options = [extra_of(name, stage) for stage in ("classify", *before)]
-    own = [reads, *options, *map(str, STUDY[name].first), *map(str, STUDY[name].second)]
+    own = [reads, *options, *map(str, all_reads(name))]
     return f"{zlib.crc32(json.dumps(own).encode()):08x}"
 
 
@@ -91,7 +102,7 @@ def kept_batches(database, record):
     for name in samples_of(database):
         batch, own = record.get(name, (None, None))
         reads = [file for lane in classified_lanes(name) for file in lane]
-        reads += [*STUDY[name].first, *STUDY[name].second]
+        reads += all_reads(name)
         if own == treatment(name) and all(
             changed_at(placed(file)) <= written[batch] for file in reads
         ):

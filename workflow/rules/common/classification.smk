@@ -6,7 +6,7 @@ import json
 # What `ngsgpu db plan` reads in a folder of references and in one of taxonomy, packed or not.
 REFERENCE_ENDINGS = (".fa", ".fna", ".fasta", ".fas", ".ffn", ".fsa")
 TAXONOMY_FILES = ("nodes.dmp", "names.dmp", "merged.dmp")
-PACKED_ENDINGS = (".gz", ".bgz", ".bz2", ".xz", ".zst")
+PACKED_ENDINGS = (".bam", ".cram", ".bgz", ".gz", ".bz2", ".xz", ".zst")
 
 
 @dataclass(frozen=True)

@@ -48,9 +48,8 @@ def joined_reads(wildcards, input, output):
 
 def fastp_reads(wildcards, input, output):
     """The same; adapters of pairs are looked for as those of single reads."""
-    pairs = len(mates_of(input)) == 2
     reads = joined_reads(wildcards, input, output)
-    return reads + " --detect_adapter_for_pe" * pairs
+    return f"{reads} --detect_adapter_for_pe" if len(mates_of(input)) == 2 else reads
 
 
 def reads_quality(names=None):

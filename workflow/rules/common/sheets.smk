@@ -125,14 +125,32 @@ def unknown_keys(error):
             yield f"{place}{key}: no such key; {hint}"
 
 
+def give_types(config, schema):
+    """Give texts the types that the schema asks for.
+
+    What stands in braces after --config, as in ``trim={enabled: false}``, comes as texts.
+    """
+    kinds = {"boolean": bool, "integer": int, "number": (int, float)}
+    for key, own in schema.get("properties", {}).items():
+        value = config.get(key)
+        if isinstance(value, dict):
+            give_types(value, own)
+        elif isinstance(value, str) and own.get("type") in list(kinds):
+            meant = yaml.safe_load(value)
+            if isinstance(meant, kinds[own["type"]]):
+                config[key] = meant
+
+
 def check_config(config, schema_file):
-    """Refuse a config that does not fit the schema, in one line a problem.
+    """Give the config the types of the schema, and refuse one that does not fit, in a line a problem.
 
     Raises:
         WorkflowError: it does not fit.
     """
     with open(schema_file) as file:
-        validator = Draft202012Validator(yaml.safe_load(file))
+        schema = yaml.safe_load(file)
+    give_types(config, schema)
+    validator = Draft202012Validator(schema)
     problems = []
     for error in sorted(
         validator.iter_errors(config), key=lambda error: error.json_path

@@ -18,6 +18,22 @@ def of_samples(names, *files):
     return expand("results/{sample}/{file}", sample=sorted(names), file=files)
 
 
+def trimmed_and_depleted():
+    """Real reads after the stages that come before all others, and what those say of them."""
+    names = trimmed_samples()
+    found = [
+        f"trim/{file}" for file in ("adapters.json", "adapters.fasta", "fastp.json")
+    ]
+    changed = [TRIMMED[name] for name in names] + [STUDY[name] for name in DEPLETED]
+    is_indexed = HOST and host_index(None) == HOST_INDEX
+    return [
+        *of_samples(names, *found),
+        *of_samples(DEPLETED, "deplete/stats.json"),
+        *(path for own in changed for path in [*own.first, *own.second]),
+        *([HOST_INDEX] if is_indexed else []),
+    ]
+
+
 def reads_and_corrections():
     """Simulated reads with their truth, corrected reads, and what the truth says of them."""
     simulated = expand(
@@ -144,6 +160,7 @@ def targets(wildcards):
         *expand("results/versions/{tool}.txt", tool=tools_used()),
         *(MULTIQC if config["multiqc"] else []),
         *multiqc_content(),
+        *trimmed_and_depleted(),
         *reads_and_corrections(),
         *merged_and_extended(),
         *assemblies(),
