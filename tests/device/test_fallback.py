@@ -153,10 +153,10 @@ def test_a_sample_that_fails_on_the_gpu(database, tmp_path, monkeypatch, caplog,
                 outputs.write(0, b"half of it")
                 fail()
 
-    def sample_run(self, name, outputs):
+    def sample_run(self, sample, outputs):
         if self._gpu is None:
-            return real(self, name, outputs)
-        failed.append(name)
+            return real(self, sample, outputs)
+        failed.append(sample.name)
         return Failing(list(outputs.named().values()))
 
     monkeypatch.setattr(Classifier, "_on_gpu", lambda self, sample: nullcontext())
