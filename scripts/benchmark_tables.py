@@ -304,6 +304,11 @@ def spectrum_tables(result: dict[str, Any]) -> str:
 def table(name: str) -> str:
     """The table of a file of results."""
     result = json.loads((ROOT / f"benchmarks/results/{name}.json").read_text())
+    if result.get("schema") == "ngsgpu.benchmark.forms":
+        sys.path.insert(0, str(ROOT))
+        from benchmarks.forms.__main__ import table as table_of_forms
+
+        return table_of_forms(result)
     if result.get("schema") == "ngsgpu.benchmark.euler":
         return euler_table(result)
     if result.get("schema") == "ngsgpu.benchmark.euler_steps":
