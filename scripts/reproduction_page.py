@@ -23,6 +23,7 @@ from ngsgpu._version import __version__
 from ngsgpu.report import words
 from ngsgpu.report.absent import read_note
 from ngsgpu.report.page import Table
+from ngsgpu.report.render import page_environment
 
 SCHEMA = "ngsgpu.reproduction"
 SCHEMA_VERSION = 1
@@ -511,20 +512,17 @@ def markdown(comparison: Comparison) -> str:
 
 def page(comparison: Comparison) -> str:
     """The page."""
-    import jinja2
-
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("ngsgpu.report"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-    )
     described = comparison.described
-    return environment.from_string(TEMPLATE).render(
-        title=described["title"],
-        source=described["source"],
-        scale=described["scale"],
-        version=__version__,
-        sections=comparison.sections(),
+    return (
+        page_environment()
+        .from_string(TEMPLATE)
+        .render(
+            title=described["title"],
+            source=described["source"],
+            scale=described["scale"],
+            version=__version__,
+            sections=comparison.sections(),
+        )
     )
 
 

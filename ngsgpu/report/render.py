@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ngsgpu._version import __version__
 from ngsgpu.report import summary, words
@@ -18,6 +18,9 @@ from ngsgpu.report.sections.devices import devices_figure, devices_tables, read_
 from ngsgpu.report.spread import MANY_SAMPLES, main_results
 from ngsgpu.report.verdict import FINE, facts, verdict_table, verdicts
 
+if TYPE_CHECKING:
+    import jinja2
+
 
 def render_report(study: Study) -> str:
     """Render the page; the same study and files give the same bytes.
@@ -31,6 +34,11 @@ def render_report(study: Study) -> str:
 
 def render_page(context: dict[str, Any]) -> str:
     """Render the page of what ``report_context`` gives."""
+    return page_environment().get_template("report.html.j2").render(context)
+
+
+def page_environment() -> jinja2.Environment:
+    """Jinja2 with the report's templates, and the filters that they use."""
     import jinja2
 
     environment = jinja2.Environment(
@@ -41,7 +49,7 @@ def render_page(context: dict[str, Any]) -> str:
         undefined=jinja2.StrictUndefined,
     )
     environment.filters["unbroken"] = _unbroken
-    return environment.get_template("report.html.j2").render(context)
+    return environment
 
 
 def _unbroken(cell: str) -> str:
