@@ -68,7 +68,7 @@ def keep(dispatcher: Any, options: dict[str, Any]) -> None:
 
 
 def baseline_environment() -> dict[str, str]:
-    """Environment variables with which Numba compiles for ``BASELINE``; none on other processors."""
+    """Environment variables with which Numba compiles for ``BASELINE``; none elsewhere."""
     if platform.machine() != "x86_64":
         return {}
     return {"NUMBA_CPU_NAME": BASELINE, "NUMBA_CPU_FEATURES": ""}

@@ -23,7 +23,7 @@ from ngsgpu._version import __version__
 from ngsgpu.report import words
 from ngsgpu.report.absent import read_note
 from ngsgpu.report.page import Table
-from ngsgpu.report.render import page_environment
+from ngsgpu.report.render import templates
 
 SCHEMA = "ngsgpu.reproduction"
 SCHEMA_VERSION = 1
@@ -514,7 +514,7 @@ def page(comparison: Comparison) -> str:
     """The page."""
     described = comparison.described
     return (
-        page_environment()
+        templates()
         .from_string(TEMPLATE)
         .render(
             title=described["title"],

@@ -6,14 +6,16 @@
 Programs that are on the PATH take part (``ngsgpu`` always), in turn, several times, each run a
 whole process with its inputs in the page cache. ``ngsgpu`` runs with its defaults and, as
 ``ngsgpu-metacache``, with MetaCache's values. ``--coverage X`` draws pairs of reads from the
-references (ART, 2 x 100 bases) in place of ``--reads``. ``--build-once NAME`` is for programs that
-take minutes to build. ``--copies N`` adds mutated copies of the references, for large databases;
-``--build-only`` leaves the reads out. ``--check`` compares how many reads each program called.
+references (ART, 2 x 100 bases) in place of ``--reads``. ``--compressed`` gives all programs .gz;
+they write plain tables, as without. ``--build-once NAME`` is for programs that take minutes to
+build. ``--copies N`` adds mutated copies of the references, for large databases; ``--build-only``
+leaves the reads out. ``--check`` compares how many reads each program called.
 """
 
 from __future__ import annotations
 
 import argparse
+import gzip
 import shutil
 import sys
 import tempfile
@@ -29,6 +31,7 @@ import numpy as np
 from benchmarks.harness.copies import mutated, records_of
 from benchmarks.harness.datasets import MATES, DataSet, make
 from benchmarks.harness.document import describe_commit, describe_machine, write_document
+from benchmarks.harness.forms import ENDINGS, GZIP, form_paths, make_forms
 from benchmarks.harness.measuring import (
     BenchmarkError,
     Measurement,
@@ -121,8 +124,9 @@ def warm_up(inputs: Inputs, programs: Sequence[Program], folder: Path) -> None:
     few = []
     for path in inputs.reads:
         few.append(folder / path.name)
-        with path.open("rb") as source:
-            few[-1].write_bytes(b"".join(islice(source, 4000)))
+        opened = gzip.open if path.suffix == ENDINGS[GZIP] else open
+        with opened(path, "rb") as source, opened(few[-1], "wb") as target:
+            target.writelines(islice(source, 4000))
     own = replace(inputs, references=inputs.references[:1], reads=tuple(few))
     for program in programs:
         if program.executable == "ngsgpu":
@@ -167,6 +171,7 @@ def parse() -> argparse.Namespace:
     add("--map", type=Path, required=True)
     add("--reads", type=Path, nargs="*", default=[])
     add("--coverage", type=float, default=0, help="draw pairs in place of --reads")
+    add("--compressed", action="store_true", help="from .gz, one member a file")
     add("--copies", type=int, default=0)
     add("--build-only", action="store_true")
     add("--build-once", nargs="*", default=[], metavar="PROGRAM")
@@ -215,6 +220,10 @@ def measure_all(
         data = DataSet("drawn", references, stage="classify", coverage=wanted.coverage)
         drawn = apart(make, data, folder / "drawn", processes=wanted.threads, truth=False)
         reads = [folder / "drawn" / name for name in MATES]
+    if wanted.compressed and reads:
+        plain = tuple(reads)
+        apart(make_forms, [(plain, folder / "forms")], [GZIP], wanted.threads)
+        reads = list(form_paths(GZIP, plain, folder / "forms"))
     inputs = Inputs(
         references, folder / "labelled.fna", folder / "taxonomy", folder / "map.tsv",
         () if wanted.build_only else tuple(reads), wanted.threads, wanted.backend,
@@ -236,6 +245,8 @@ def measure_all(
         **describe_commit(),
         "threads": wanted.threads,
         "backend": wanted.backend,
+        "compressed": wanted.compressed,
+        "writes_gz": False,
         "references": len(references),
         "reference_bases": bases,
         "reads": [path.name for path in reads],

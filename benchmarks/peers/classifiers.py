@@ -23,7 +23,7 @@ class Inputs:
         labelled: the same in one file, with taxids in the headers, for Kraken 2.
         taxonomy: directory of nodes.dmp, names.dmp and ``map.accession2taxid``.
         map: name and taxid of each sequence.
-        reads: plain FASTQ or FASTA, one file or two.
+        reads: FASTQ or FASTA, one file or two, plain or all .gz.
         threads: for each program.
         backend: of ngsgpu.
     """
@@ -118,8 +118,9 @@ def kraken_build(own: Inputs) -> list[list[str]]:
 
 def kraken_classify(own: Inputs) -> list[str]:
     paired = ["--paired"] if len(own.reads) == 2 else []
+    packed = ["--gzip-compressed"] if own.reads[0].suffix == ".gz" else []
     return [
-        "kraken2", "--db", DATABASE, *paired, "--threads", str(own.threads), "--output",
+        "kraken2", "--db", DATABASE, *paired, *packed, "--threads", str(own.threads), "--output",
         "calls.txt", "--report", "report.txt", *map(str, own.reads),
     ]  # fmt: skip
 
@@ -158,7 +159,7 @@ def centrifuge_classify(own: Inputs) -> list[str]:
     """One taxon a read (``-k 1``), as lines of Kraken."""
     mates = " ".join(f"-{mate} {path}" for mate, path in enumerate(own.reads, start=1))
     reads = mates if len(own.reads) == 2 else f"-U {own.reads[0]}"
-    is_fasta = f'$(head -c 1 {own.reads[0]} | grep -q ">" && echo -f)'
+    is_fasta = f'$(zcat -f {own.reads[0]} | head -c 1 | grep -q ">" && echo -f)'
     lines = r"""awk -F "\t" 'NR > 1 {print ($3 ? "C" : "U") "\t" $1 "\t" $3}' raw.txt > calls.txt"""
     script = (
         f"centrifuge {is_fasta} -k 1 -p {own.threads} -x {DATABASE} {reads} -S raw.txt "

@@ -2,8 +2,9 @@
 
 This module imports the standard library only: the benchmarks measure by it, and the workflow,
 which runs its reproductions by it, loads it as a file. All programs of a stage read ``r1.fq`` and
-``r2.fq`` in the folder they are started in. To compare another program, add it to its stage's
-table. The classifiers, which build databases first, are in ``classifiers``.
+``r2.fq`` in the folder they are started in; those that the suite measures also ``r1.fq.gz`` and
+``r2.fq.gz``, and write .gz if they can. To compare another program, add it to its stage's table.
+The classifiers, which build databases first, are in ``classifiers``.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ class Work:
         longest: greatest length of a connected pair, in bases.
         memory_gb: limit for programs that want one.
         bloom: size of Konnector's Bloom filter.
+        ending: of the reads' names behind ``.fq``: ``.gz`` where they are compressed.
     """
 
     genome_bases: int
@@ -44,6 +46,12 @@ class Work:
     longest: int = 0
     memory_gb: int = 8
     bloom: str = "480M"
+    ending: str = ""
+
+    @property
+    def mates(self) -> tuple[str, str]:
+        """Names of the files of reads."""
+        return (f"r1.fq{self.ending}", f"r2.fq{self.ending}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +62,7 @@ class Job:
         command: what is run, as a shell reads it.
         outputs: its output, first and second mates where it has both.
         output: file for standard output; its second half are the second mates.
-        joined: whether it reads both mates from ``both.fq``.
+        joined: whether it reads both mates from ``both.fq`` (``both.fq.gz``).
     """
 
     command: str
@@ -93,32 +101,38 @@ class Command:
 
 def ngsgpu_correct(work: Work) -> Job:
     """Our own correction, with the name of its backend in the outputs' names."""
-    outputs = (f"{work.backend}_1.fq", f"{work.backend}_2.fq")
+    outputs = (f"{work.backend}_1.fq{work.ending}", f"{work.backend}_2.fq{work.ending}")
     command = (
-        f"ngsgpu correct -q --backend {work.backend} -t {work.threads} -i r1.fq -I r2.fq "
+        f"ngsgpu correct -q --backend {work.backend} -t {work.threads} "
+        f"-i {work.mates[0]} -I {work.mates[1]} "
         f"-o {outputs[0]} -O {outputs[1]} --stats {NGSGPU_STATISTICS}"
     )
     return Job(command, outputs)
 
 
 def lighter(work: Work) -> Job:
-    """Lighter is told the genome's size and finds its sampling rate itself."""
-    command = f"lighter -r r1.fq -r r2.fq -K 23 {work.genome_bases} -od lighter -t {work.threads}"
-    return Job(command, ("lighter/r1.cor.fq", "lighter/r2.cor.fq"))
+    """Lighter is told the genome's size and finds its sampling rate itself.
+
+    From .gz it writes .gz.
+    """
+    reads = " ".join(f"-r {mate}" for mate in work.mates)
+    command = f"lighter {reads} -K 23 {work.genome_bases} -od lighter -t {work.threads}"
+    return Job(command, tuple(f"lighter/r{mate}.cor.fq{work.ending}" for mate in (1, 2)))
 
 
 def bfc(work: Work) -> Job:
-    """BFC counts the k-mers of one file, so it gets both mates in one."""
-    command = f"bfc -s {work.genome_bases} -t {work.threads} both.fq"
+    """BFC counts the k-mers of one file, so it gets both mates in one; it writes plain text."""
+    command = f"bfc -s {work.genome_bases} -t {work.threads} both.fq{work.ending}"
     return Job(command, ("bfc_1.fq", "bfc_2.fq"), "bfc.fq", joined=True)
 
 
 def care(program: str, options: str = "") -> Callable[[Work], Job]:
-    """CARE on the CPU or the GPU."""
+    """CARE on the CPU or the GPU; it reads .gz and writes plain text."""
 
     def job(work: Work) -> Job:
+        reads = " ".join(f"-i {mate}" for mate in work.mates)
         command = (
-            f"{program} -i r1.fq -i r2.fq -d {program} -o r1.fq -o r2.fq --pairmode PE "
+            f"{program} {reads} -d {program} -o r1.fq -o r2.fq --pairmode PE "
             f"-c {work.coverage} -t {work.threads} -k 20 -h 48 "
             f"--useQualityScores --excludeAmbiguous --candidateCorrection {options}"
         )
@@ -164,20 +178,32 @@ def ngsgpu_merge(options: str) -> Callable[[Work], Job]:
     def job(work: Work) -> Job:
         prefix = f"{work.backend}_merged"
         command = (
-            f"ngsgpu merge -q --backend {work.backend} -t {work.threads} -i r1.fq -I r2.fq "
-            f"--flash-prefix {prefix} --stats {NGSGPU_STATISTICS}{options}"
+            f"ngsgpu merge -q --backend {work.backend} -t {work.threads} "
+            f"-i {work.mates[0]} -I {work.mates[1]} "
+            f"--flash-prefix {prefix} --stats {NGSGPU_STATISTICS}{_compressing(work)}{options}"
         )
-        names = ("extendedFrags", "notCombined_1", "notCombined_2")
-        return Job(command, tuple(f"{prefix}.{name}.fastq" for name in names))
+        return Job(command, tuple(f"{prefix}.{name}" for name in _flash_names(work)))
 
     return job
 
 
 def flash(work: Work) -> Job:
     """FLASH with an overlap of up to 65 bases."""
-    command = f"flash -m 10 -M 65 -x 0.25 -t {work.threads} -q -d flash -o reads r1.fq r2.fq"
+    command = (
+        f"flash -m 10 -M 65 -x 0.25 -t {work.threads} -q -d flash -o reads{_compressing(work)} "
+        f"{' '.join(work.mates)}"
+    )
+    return Job(command, tuple(f"flash/reads.{name}" for name in _flash_names(work)))
+
+
+def _compressing(work: Work) -> str:
+    """The option by which FLASH, and ngsgpu in its place, writes .gz."""
+    return " -z" if work.ending else ""
+
+
+def _flash_names(work: Work) -> list[str]:
     names = ("extendedFrags", "notCombined_1", "notCombined_2")
-    return Job(command, tuple(f"flash/reads.{name}.fastq" for name in names))
+    return [f"{name}.fastq{work.ending}" for name in names]
 
 
 def vsearch(work: Work) -> Job:

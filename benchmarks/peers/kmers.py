@@ -1,8 +1,9 @@
 """Counting k-mers and making unitigs, side by side: ngsgpu on CPU and GPU, KMC 3 and BCALM 2.
 
-Each program runs on a data set or on the files named, as a whole process, from plain files to plain
-files. What all make must agree: the histograms, the databases and the unitigs of both backends, and
-KMC's histogram. ``kmc``, ``kmc_tools`` and ``bcalm`` take part if they are on the ``PATH``.
+Each program runs on a data set or on the files named, as a whole process, from plain files (with
+``--compressed`` from .gz, which all of them read) to plain files. What all make must agree: the
+histograms, the databases and the unitigs of both backends, and KMC's histogram. ``kmc``,
+``kmc_tools`` and ``bcalm`` take part if they are on the ``PATH``.
 
     python -m benchmarks.peers.kmers L --genomes GENOMES --backend cuda --threads 16 -o out.json
     python -m benchmarks.peers.kmers r1.fq r2.fq --threads 2 -o out.json
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import filecmp
+import gzip
 import os
 import re
 import shutil
@@ -28,6 +30,7 @@ from typing import Any
 
 from benchmarks.harness.datasets import MATES, NAMED, data_set, make
 from benchmarks.harness.document import head, write_document
+from benchmarks.harness.forms import ENDINGS, GZIP, form_paths, make_forms
 from benchmarks.harness.measuring import (
     ROOT,
     BenchmarkError,
@@ -69,7 +72,7 @@ class Job:
 def jobs(settings: argparse.Namespace) -> list[Job]:
     """The command lines, in the order in which they run."""
     k, threads, least = settings.kmer, settings.threads, settings.min_abundance
-    reads = " ".join(f"-i {name}" for name in MATES)
+    reads = " ".join(f"-i {name}" for name in names_of(settings))
     found = []
     others = () if settings.no_cpu else ("cpu",)
     for backend in dict.fromkeys((settings.backend, *others)):
@@ -96,6 +99,11 @@ def jobs(settings: argparse.Namespace) -> list[Job]:
     return [job for job in found if job.task in settings.tasks]
 
 
+def names_of(settings: argparse.Namespace) -> list[str]:
+    """Names of the files that programs read."""
+    return [f"{mate}{ENDINGS[GZIP] if settings.compressed else ''}" for mate in MATES]
+
+
 def is_here(program: str) -> bool:
     """Whether a program can be found."""
     try:
@@ -110,8 +118,10 @@ def warm_up(folder: Path, known: Sequence[Job]) -> None:
     few = folder / "few"
     few.mkdir()
     for name in MATES:
-        with (folder / name).open("rb") as reads:
-            (few / name).write_bytes(b"".join(islice(reads, WARM_UP_LINES)))
+        for path in folder.glob(f"{name}*"):
+            opened = gzip.open if path.suffix == ENDINGS[GZIP] else open
+            with opened(path, "rb") as reads, opened(few / path.name, "wb") as target:
+                target.writelines(islice(reads, WARM_UP_LINES))
     for job in known:
         if job.backend is not None:
             measure(job.command.split(), few)
@@ -225,9 +235,14 @@ def reads_of(settings: argparse.Namespace, document: dict[str, Any]) -> Iterator
             if len(paths) != len(MATES) or not all(path.is_file() for path in paths):
                 raise BenchmarkError("name a data set, or two FASTQ files")
             document["data"] = {"name": paths[0].name.split(".")[0]}
-        for mate, path in zip(MATES, paths, strict=True):
-            (folder / mate).symlink_to(path.resolve())
-        (folder / READS).write_text("".join(f"{mate}\n" for mate in MATES))
+        if settings.compressed:
+            named = settings.data[0] in NAMED
+            forms = (paths[0].parent if named else settings.folder or folder) / "forms"
+            apart(make_forms, [(tuple(paths), forms)], [GZIP], settings.threads)
+            paths = list(form_paths(GZIP, tuple(paths), forms))
+        for name, path in zip(names_of(settings), paths, strict=True):
+            (folder / name).symlink_to(path.resolve())
+        (folder / READS).write_text("".join(f"{name}\n" for name in names_of(settings)))
         yield folder
 
 
@@ -243,6 +258,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     add("--folder", type=Path, help="where data sets are kept; without it they are removed")
     add("--tasks", nargs="+", default=["histogram", "database", "unitigs"])
     add("--backend", choices=("cpu", "cuda"), default="cpu", help="of ngsgpu; cpu runs as well")
+    add("--compressed", action="store_true", help="from .gz, one member a file")
     add("--no-cpu", action="store_true", help="leave out ngsgpu on the CPU where a GPU runs it")
     add("--gpu-memory", nargs="*", default=["8G"], help="further runs on the GPU, with so much")
     add("-k", "--kmer", type=int, default=31)
@@ -260,7 +276,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the comparison; the status is 1 if results differ."""
     settings = parse(arguments)
     versions = {"ngsgpu": "--version", "kmc": "--version", "bcalm": "-version"}
-    noted = ("backend", "kmer", "min_abundance", "threads", "memory_gb", "repeats")
+    noted = ("backend", "kmer", "min_abundance", "threads", "memory_gb", "repeats", "compressed")
     try:
         document: dict[str, Any] = {
             **head(SCHEMA, SCHEMA_VERSION),
@@ -270,6 +286,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 if is_here(name)
             },
             "settings": {name: getattr(settings, name) for name in noted},
+            "writes_gz": False,
         }
         save = partial(write_document, document, settings.output)
         with reads_of(settings, document) as folder:

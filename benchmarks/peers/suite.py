@@ -6,14 +6,16 @@
 
 Each data set goes through the programs of its stage that are on the PATH, with the same number of
 threads, in turn, several times; each is measured as a whole process from plain files to plain
-files, the inputs being in the page cache. One JSON file holds everything, a Markdown table goes
-to standard output. ``benchmarks/README.md`` says what is measured how.
+files, the inputs being in the page cache. With ``--compressed`` they read .gz, and those that can
+write .gz; ``writes_gz`` says of each whether it did. One JSON file holds everything, a Markdown
+table goes to standard output. ``benchmarks/README.md`` says what is measured how.
 """
 
 from __future__ import annotations
 
 import argparse
 import filecmp
+import gzip
 import hashlib
 import json
 import os
@@ -29,6 +31,7 @@ from typing import Any
 
 from benchmarks.harness.datasets import MATES, NAMED, REPEATED, TRUTH, DataSet, data_set, make
 from benchmarks.harness.document import head, write_document
+from benchmarks.harness.forms import ENDINGS, GZIP, Files, form_paths, make_forms, write_first
 from benchmarks.harness.measuring import (
     ROOT,
     BenchmarkError,
@@ -92,11 +95,21 @@ class Bench:
     def first_pairs(self, pairs: int) -> Bench:
         """The same with the data set's first pairs only, in a folder of their own."""
         directory = self.directory / f"first{pairs}"
-        directory.mkdir(exist_ok=True)
-        for mate in MATES:
-            with (self.directory / mate).open("rb") as reads, (directory / mate).open("wb") as few:
-                few.writelines(islice(reads, 4 * pairs))
+        apart(_make_first, self.directory, pairs, directory, self.work)
         return replace(self, directory=directory)
+
+
+def _make_first(source: Path, pairs: int, directory: Path, work: Work) -> None:
+    first = write_first((source / MATES[0], source / MATES[1]), pairs, directory)
+    if work.ending:
+        _make_compressed(first, directory, directory, work.threads)
+
+
+def _make_compressed(files: Files, folder: Path, directory: Path, threads: int) -> None:
+    """Make the .gz files of plain ones in a folder of forms; links to them in another folder."""
+    make_forms([(files, folder)], [GZIP], threads)
+    for path in form_paths(GZIP, files, folder):
+        (directory / path.name).symlink_to(path.resolve())
 
 
 def start_times(bench: Bench, program: Program) -> dict[str, Any]:
@@ -111,7 +124,7 @@ def warm_up(bench: Bench, program: Program) -> None:
     """Compile whatever kernels the data set needs, and bring its files into the page cache."""
     few = bench.first_pairs(WARM_UP_PAIRS)
     few.run(program.job(few.work))
-    for mate in MATES:
+    for mate in bench.work.mates:
         with (bench.directory / mate).open("rb", buffering=0) as reads:
             while reads.read(1 << 20):
                 pass
@@ -161,7 +174,9 @@ def evaluate_merging(bench: Bench, program: Program) -> dict[str, Any]:
         job = program.job(replace(bench.work, threads=1))
         bench.run(job)
     found = _against_fragments(bench, job)
-    with (bench.directory / job.outputs[0]).open("rb") as merged:
+    # Of the reads, however they were compressed.
+    opened = gzip.open if job.outputs[0].endswith(".gz") else open
+    with opened(bench.directory / job.outputs[0], "rb") as merged:
         found["sha256"] = hashlib.file_digest(merged, "sha256").hexdigest()
     if job.command.endswith(" --flash"):
         options = "--overlap flash --max-overlap 65"
@@ -198,10 +213,10 @@ def compare_backends(bench: Bench, program: Program) -> dict[str, Any]:
     return {"backends": [bench.work.backend, other], "same": same, "other_run": asdict(measured)}
 
 
-def join_mates(directory: Path) -> None:
-    """Write ``r1.fq`` and ``r2.fq`` one after the other into ``both.fq``."""
-    with (directory / "both.fq").open("wb") as both:
-        for mate in MATES:
+def join_mates(directory: Path, ending: str = "") -> None:
+    """Write ``r1.fq`` and ``r2.fq`` one after the other into ``both.fq``; .gz as members of one."""
+    with (directory / f"both.fq{ending}").open("wb") as both:
+        for mate in (f"{mate}{ending}" for mate in MATES):
             with (directory / mate).open("rb") as reads:
                 shutil.copyfileobj(reads, both, 1 << 20)
 
@@ -222,7 +237,7 @@ def measure_data_set(
     described = bench.data | {"stage": stage, "parity": None, "programs": []}
     ours = programs.get(NGSGPU)
     if any(program.job(bench.work).joined for program in programs.values()):
-        join_mates(bench.directory)
+        join_mates(bench.directory, bench.work.ending)
     if ours is not None:
         warm_up(bench, ours)
     repeats = 1 if settings.accuracy_only else settings.repeats
@@ -230,6 +245,8 @@ def measure_data_set(
     for program_name, program in programs.items():
         job = program.job(bench.work)
         entry: dict[str, Any] = {"program": program_name, "command": job.command}
+        if settings.compressed:
+            entry["writes_gz"] = (job.output or job.outputs[0]).endswith(".gz")
         if not settings.accuracy_only:
             entry["runs"] = runs[program_name]
         entry["accuracy"] = None
@@ -273,6 +290,10 @@ def prepare(
         (directory / mate).symlink_to(reads / mate)
     coverage = round(data.coverage or made["reads"] * data.read_length / made["genome_bases"])
     work = Work(made["genome_bases"], coverage, settings.threads, settings.backend)
+    if settings.compressed:
+        work = replace(work, ending=ENDINGS[GZIP])
+        pair = (reads / MATES[0], reads / MATES[1])
+        apart(_make_compressed, pair, reads / "forms", directory, settings.threads)
     return Bench(made, reads, directory, kernels, work)
 
 
@@ -293,6 +314,7 @@ def run(settings: argparse.Namespace) -> dict[str, Any]:
             "threads": settings.threads,
             "repeats": 1 if settings.accuracy_only else settings.repeats,
             "accuracy_only": settings.accuracy_only,
+            "compressed": settings.compressed,
         },
         "start": None,
         "datasets": [],
@@ -328,6 +350,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     add("--backend", choices=("cpu", "cuda"), default="cpu", help="of ngsgpu")
     add("-t", "--threads", type=int, default=os.cpu_count() or 1, help="of every program")
     add("--repeats", type=int, default=3, help="measurements of each program")
+    add("--compressed", action="store_true", help="from .gz, and to .gz where a program can")
     add("--accuracy-only", action="store_true", help="run each program once and record no times")
     add("--evaluate", nargs="*", metavar="DATA", help="tell the accuracy on these; all but L, M20")
     add(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from ngsgpu.cli.options import (
     BackendChoice,
     BackendOption,
+    CompressLevel,
     Compute,
     FirstMates,
     InterleavedInput,
@@ -87,6 +88,7 @@ def assemble(
     ),
     min_contig: int = option(200, "N", "Leave out shorter contigs."),
     stats: StatsFile = None,
+    compress_level: CompressLevel = 1,
     phred_offset: PhredOffsetOption = PhredChoice.auto,
     threads: Threads = 0,
     backend: BackendOption = BackendChoice.auto,
@@ -116,7 +118,7 @@ def assemble(
         from ngsgpu.assemble.euler import assemble_euler
 
         with open_run(
-            Compute(threads, backend, gpus, gpu_memory, quiet, memory),
+            Compute(threads, backend, gpus, gpu_memory, quiet, memory, compress_level),
             "ngsgpu.io.gpu.parse",
             "ngsgpu.kmers.gpu",
             "ngsgpu.assemble.euler.gpu",
@@ -143,7 +145,7 @@ def assemble(
         min_contig=min_contig,
     )
     with open_run(
-        Compute(threads, backend, gpus, gpu_memory, quiet, memory),
+        Compute(threads, backend, gpus, gpu_memory, quiet, memory, compress_level),
         "ngsgpu.io.gpu.parse",
         "ngsgpu.kmers.gpu",
         "ngsgpu.assemble.gpu",

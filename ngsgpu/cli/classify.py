@@ -11,6 +11,7 @@ from ngsgpu.cli.classify_options import CallOptions, GpuMemory, Gpus, NoVerify, 
 from ngsgpu.cli.options import (
     BackendChoice,
     BackendOption,
+    CompressLevel,
     Compute,
     InterleavedInput,
     PhredChoice,
@@ -62,6 +63,7 @@ def classify(
     ),
     files: OutputFiles,
     calls: CallOptions,
+    compress_level: CompressLevel = 1,
     phred_offset: PhredOffsetOption = PhredChoice.auto,
     threads: Threads = 0,
     backend: BackendOption = BackendChoice.auto,
@@ -95,7 +97,7 @@ def classify(
     parameters = calls.parameters()
     most = _max_gpus(database, only_partition) if gpus is not None and gpus > 1 else None
     with open_run(
-        Compute(threads, backend, gpus, gpu_memory, quiet),
+        Compute(threads, backend, gpus, gpu_memory, quiet, compress_level=compress_level),
         "ngsgpu.io.gpu.parse",
         "ngsgpu.classify.query.gpu",
         "ngsgpu.classify.outputs.gpu",
@@ -154,6 +156,7 @@ def classify_merge(
     sample: str | None = option(None, "NAME", "Sample name.", show_default="from the files"),
     files: OutputFiles,
     calls: CallOptions,
+    compress_level: CompressLevel = 1,
     threads: Threads = 0,
     no_verify: NoVerify = False,
     quiet: Quiet = False,
@@ -166,7 +169,7 @@ def classify_merge(
     from ngsgpu.classify.database.database import open_database
     from ngsgpu.classify.run.pipeline import Classifier
 
-    options = cpu_options(threads, None, quiet)
+    options = cpu_options(threads, None, quiet, compress_level)
     outputs = files.outputs()
     outputs.check(1)
     classifier = Classifier(

@@ -9,6 +9,7 @@ import typer
 from ngsgpu.cli.options import (
     BackendChoice,
     BackendOption,
+    CompressLevel,
     Compute,
     InterleavedInput,
     Memory,
@@ -56,6 +57,7 @@ def deplete(
         "--min-share",
     ),
     stats: StatsFile = None,
+    compress_level: CompressLevel = 1,
     threads: Threads = 0,
     backend: BackendOption = BackendChoice.auto,
     gpus: OneGpu = None,
@@ -76,7 +78,7 @@ def deplete(
 
     parameters = DepletionParameters(min_bases=min_bases, min_share=min_share, keep_host=keep_host)
     with open_run(
-        Compute(threads, backend, gpus, gpu_memory, quiet),
+        Compute(threads, backend, gpus, gpu_memory, quiet, compress_level=compress_level),
         "ngsgpu.io.gpu.parse",
         "ngsgpu.deplete.gpu",
         max_gpus=1,

@@ -8,6 +8,7 @@ from typing import Any
 from ngsgpu.cli.options import (
     BackendChoice,
     BackendOption,
+    CompressLevel,
     Compute,
     FirstMates,
     OneGpu,
@@ -141,6 +142,7 @@ def merge(
     histogram: str | None = option(None, "FILE", "The same histogram drawn with asterisks."),
     ihist: str | None = option(None, "FILE", "Write fragment lengths as BBMap does, for MultiQC."),
     stats: StatsFile = None,
+    compress_level: CompressLevel = 1,
     phred_offset: PhredOffsetOption = PhredChoice.auto,
     threads: Threads = 0,
     backend: BackendOption = BackendChoice.auto,
@@ -212,7 +214,7 @@ def merge(
         outputs = MergeOutputs(out, unmerged1, unmerged2, hist, histogram, ihist, stats=stats)
     outputs.check(parameters)
     with open_run(
-        Compute(threads, backend, gpus, gpu_memory, quiet),
+        Compute(threads, backend, gpus, gpu_memory, quiet, compress_level=compress_level),
         "ngsgpu.io.gpu.parse",
         "ngsgpu.merge.gpu",
         max_gpus=1,

@@ -60,6 +60,15 @@ BackendOption = Annotated[
 FirstMates = Annotated[
     Paths | None, option(..., "FILE", "First mates; repeat for each lane.", "-i", "--in1")
 ]
+CompressLevel = Annotated[
+    int,
+    option(
+        ...,
+        "N",
+        "Level of compressed outputs (names ending in .gz or .zst), from 1 (fast) to 12 (small).",
+        "--compress-level",
+    ),
+]
 EachGpuMemory = Annotated[
     str | None, option(..., "SIZE", "Memory budget per GPU.", show_default="free memory")
 ]
@@ -132,6 +141,7 @@ class StageRun:
     memory: Memory = None
     gpu_memory: GpuMemory = None
     stats: StatsFile = None
+    compress_level: CompressLevel = 1
     seed: int = option(0, "N", "Seed of the hash functions.")
     dry_run: bool = flag("Read the input and print the plan; write nothing.", "--dry-run")
     quiet: Quiet = False
@@ -147,6 +157,7 @@ class Compute:
     gpu_memory: str | None
     quiet: bool
     memory: str | None = None
+    compress_level: int = 1
 
 
 def obey_quiet(quiet: bool) -> None:

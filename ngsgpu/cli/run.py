@@ -54,10 +54,12 @@ def number_or(word: str, text: str, kind: Callable[[str], _Number], option: str)
         raise UsageError(f"{option} must be {word} or a number, not {text!r}") from None
 
 
-def cpu_options(threads: int, memory: str | None, quiet: bool) -> RunOptions:
+def cpu_options(
+    threads: int, memory: str | None, quiet: bool, compress_level: int = 1
+) -> RunOptions:
     """Options of a run on the CPU; under ``--quiet``, only warnings are logged from now on."""
     obey_quiet(quiet)
-    return _options(thread_count(threads), bytes_of(memory), quiet)
+    return _options(thread_count(threads), bytes_of(memory), quiet, compress_level=compress_level)
 
 
 def _options(threads: int, memory: int | None, quiet: bool, **others: Any) -> RunOptions:
@@ -109,6 +111,7 @@ def open_run(
                 gpu_memory=gpu_memory,
                 gpus=max(1, leased),
                 backend_note=chosen.reason,
+                compress_level=run.compress_level,
             ),
         )
 
@@ -126,6 +129,14 @@ def show_plan(
         HostMemoryError: the memory does not suffice.
     """
     typer.echo(f"backend  {backend}")
+    if text := plan.contents.inflated:
+        from ngsgpu.device.memory import format_size
+
+        kept = options.kept_bytes
+        how = "once, and kept for the second reading"
+        if text > kept:
+            how = f"; {format_size(kept)} are kept for the second reading, the rest again"
+        typer.echo(f"inflates {format_size(text)} {how}")
     if backend.name == "cuda":
         gpu_plan = plan_for_this_gpu(plan, parameters, options)
         typer.echo("\n".join([*plan.inputs(), f"GPU      {gpu_plan.line()}"]))

@@ -131,7 +131,11 @@ class _Run:
             say_if_compiling()
         paths = self.outputs if self.stats is None else [*self.outputs, self.stats]
         with (
-            OutputSet(paths, threads=self.options.threads) as files,
+            OutputSet(
+                paths,
+                threads=self.options.threads,
+                compression_level=self.options.compress_level,
+            ) as files,
             Progress(self.options.progress) as self.progress,
         ):
             counts = self._on_gpu(files) if backend == "cuda" else self._on_cpu(files)

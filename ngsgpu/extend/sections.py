@@ -82,7 +82,7 @@ def read_sections(
 def can_seek(lanes: Sequence[ReadFilesLayout]) -> bool:
     """Whether pieces of all files can be read in any order."""
     files = [file for lane in lanes for file in lane.files]
-    return all(file.compression == "plain" or file.kept is not None for file in files)
+    return all(file.takes_offsets for file in files)
 
 
 def indexed_sections(

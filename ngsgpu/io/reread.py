@@ -77,6 +77,11 @@ class FileLayout:
         return offsets
 
     @property
+    def takes_offsets(self) -> bool:
+        """Whether the second reading may get pieces in any order, and in any thread."""
+        return self.kept is not None or self.compression == "plain"
+
+    @property
     def size(self) -> int:
         """Bytes of the file, decompressed."""
         return self.segments[-1].end if self.segments else 0

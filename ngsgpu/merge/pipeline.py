@@ -134,7 +134,11 @@ class _Run:
             say_if_compiling()
         reads, texts = self.outputs.reads, self.outputs.text_paths
         with (
-            OutputSet([*reads.values(), *texts], threads=self.options.threads) as files,
+            OutputSet(
+                [*reads.values(), *texts],
+                threads=self.options.threads,
+                compression_level=self.options.compress_level,
+            ) as files,
             Progress(self.options.progress) as self.progress,
         ):
             tally = self._merge_on_gpu(files) if backend == "cuda" else self._merge_on_cpu(files)

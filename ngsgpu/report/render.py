@@ -19,7 +19,7 @@ from ngsgpu.report.spread import MANY_SAMPLES, main_results
 from ngsgpu.report.verdict import FINE, facts, verdict_table, verdicts
 
 if TYPE_CHECKING:
-    import jinja2
+    from jinja2 import Environment
 
 
 def render_report(study: Study) -> str:
@@ -34,11 +34,11 @@ def render_report(study: Study) -> str:
 
 def render_page(context: dict[str, Any]) -> str:
     """Render the page of what ``report_context`` gives."""
-    return page_environment().get_template("report.html.j2").render(context)
+    return templates().get_template("report.html.j2").render(context)
 
 
-def page_environment() -> jinja2.Environment:
-    """Jinja2 with the report's templates, and the filters that they use."""
+def templates() -> Environment:
+    """The templates of the report, with their filters."""
     import jinja2
 
     environment = jinja2.Environment(

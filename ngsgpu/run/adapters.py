@@ -291,6 +291,8 @@ def _continues(
 
 def _ends_in(mates: _Mates, code: int) -> NDArray[np.bool_]:
     """Whether each read ends in a run of a base."""
+    if mates.codes.shape[1] == 0:
+        return np.zeros(len(mates.codes), dtype=np.bool_)
     places = mates.lengths[:, None] - 1 - np.arange(_RUN)
     ends = mates.codes[np.arange(len(places))[:, None], np.maximum(places, 0)]
     return (places >= 0).all(axis=1) & (ends == code).all(axis=1)

@@ -78,7 +78,7 @@ class GpuRun(StagedRun[P]):
         # Only now are the frames of the failed attempt gone, and its arrays with them.
         run = self.on_cpu()
         run.read(lanes)
-        self.reads, self.adapters = run.reads, run.adapters
+        self.reads, self.adapters, self.kept = run.reads, run.adapters, run.kept
         self.seconds |= run.seconds
 
     def meanwhile(self, load: Callable[[], None]) -> None:

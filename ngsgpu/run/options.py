@@ -25,6 +25,7 @@ from ngsgpu.device.leases import keep_gpus
 from ngsgpu.device.memory import available_memory, format_size
 from ngsgpu.device.team import Team, free_unused
 from ngsgpu.errors import DeviceError, HostMemoryError, check_choice, check_range
+from ngsgpu.io.compress.deflate import DEFAULT_LEVEL, MAX_LEVEL
 from ngsgpu.io.text.reader import CHUNK_BYTES
 from ngsgpu.sequence.codec import words_for
 
@@ -34,7 +35,7 @@ _KEPT_SHARE: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """How to run a stage; none of these affects the output.
+    """How to run a stage; none of these affects the content of the output.
 
     Attributes:
         threads: number of threads.
@@ -48,6 +49,7 @@ class RunOptions:
         gpus: number of GPUs.
         backend_note: why the backend was chosen, for the statistics.
         command: the command line, for the statistics.
+        compress_level: of outputs of reads that are compressed; 1 (fast) to 12 (small).
     """
 
     threads: int = 1
@@ -61,6 +63,7 @@ class RunOptions:
     gpus: int = 1
     backend_note: str = ""
     command: tuple[str, ...] = ()
+    compress_level: int = DEFAULT_LEVEL
 
     def __post_init__(self) -> None:
         check_range("--threads", self.threads, 1)
@@ -70,6 +73,7 @@ class RunOptions:
         check_choice("--backend", self.backend, ("cpu", "cuda"))
         check_range("--gpu-memory", self.gpu_memory, 1)
         check_range("--gpus", self.gpus, 1)
+        check_range("--compress-level", self.compress_level, 1, MAX_LEVEL)
 
     @property
     def budget(self) -> int:
@@ -121,6 +125,7 @@ class Contents:
         paired: whether reads have mates.
         read_bytes: size of the read set; None if it is not known yet.
         estimated: whether the numbers are estimates.
+        inflated: bytes of text in compressed inputs; 0 if it is not known.
     """
 
     reads: int
@@ -129,6 +134,7 @@ class Contents:
     paired: bool
     read_bytes: int | None = None
     estimated: bool = False
+    inflated: int = 0
 
     def times(self, factor: float) -> Contents:
         """The contents of so many times the same reads, about."""

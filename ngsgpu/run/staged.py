@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.errors import InputError
-from ngsgpu.io.compress.source import unpacked_size
+from ngsgpu.io.compress.source import is_compressed, unpacked_size
 from ngsgpu.io.inputs import ReadFiles, keep_streams, warn_of_mates
 from ngsgpu.io.output.writer import OutputSet
 from ngsgpu.io.paths import changed, check_distinct
@@ -33,6 +33,7 @@ from ngsgpu.io.text.batch import RecordBatch
 from ngsgpu.io.text.reader import PhredOffset
 from ngsgpu.io.text.sample import ReadSample
 from ngsgpu.readset import ReadSet, ReadSetBuilder
+from ngsgpu.run.kept import KeptRecords
 from ngsgpu.run.options import Contents, HostPlan, RunOptions, chunk_bytes_within
 from ngsgpu.run.progress import Progress, Stage, say_if_compiling
 from ngsgpu.run.trimming import warn_of_adapters
@@ -196,7 +197,9 @@ def open_files(
     begin = time.monotonic()
     say_if_compiling()
     with (
-        OutputSet(outputs, threads=options.threads) as output_set,
+        OutputSet(
+            outputs, threads=options.threads, compression_level=options.compress_level
+        ) as output_set,
         keep_streams(lanes) as kept,
         unchanged(path for lane in kept for path in lane.inputs),
         Progress(options.progress) as progress,
@@ -213,9 +216,10 @@ def measure(
         InputError: an input cannot be read.
     """
     budget = options.budget
-    reads = bases = longest = 0
+    reads = bases = longest = inflated = 0
     with keep_streams(lanes) as kept:
         for lane in kept:
+            compressed = {path for path in lane.inputs if is_compressed(path)}
             for batch in chain.from_iterable(
                 lane.batches(
                     threads=options.threads,
@@ -226,7 +230,8 @@ def measure(
                 reads += len(batch)
                 bases += int(batch.seq_len.sum(dtype=np.int64))
                 longest = max(longest, int(batch.seq_len.max(initial=0)))
-    return budget, Contents(reads, bases, longest, lanes[0].paired)
+                inflated += len(batch.text) if batch.path in compressed else 0
+    return budget, Contents(reads, bases, longest, lanes[0].paired, inflated=inflated)
 
 
 class StagedRun(ABC, Generic[P]):
@@ -247,6 +252,7 @@ class StagedRun(ABC, Generic[P]):
         memory: bytes of memory, planned and used, for the statistics.
         gpu: GPU memory in bytes, and its use; empty on the CPU.
         adapters: what a sample of the reads says of adapters, for the statistics.
+        kept: records of compressed inputs, for the second reading.
     """
 
     HARM: ClassVar[str]
@@ -263,6 +269,7 @@ class StagedRun(ABC, Generic[P]):
         self.progress = progress
         self.budget = options.budget
         self.chunk_bytes = chunk_bytes_within(self.budget, options.chunk_bytes)
+        self.kept = KeptRecords(options.kept_bytes)
         self.seconds: dict[str, float] = {}
         self.memory: dict[str, int] = {}
         self.gpu: dict[str, Any] = {}
@@ -302,7 +309,7 @@ class StagedRun(ABC, Generic[P]):
         self, lane: ReadFiles, phred_offset: PhredOffset | None = None
     ) -> Iterator[tuple[RecordBatch, ...]]:
         """The records of a lane, by the CPU's reader; with an offset if that was decided."""
-        return lane.batches(
+        return self.kept.take(lane) or lane.batches(
             threads=self.options.threads,
             phred_offset=phred_offset or self.phred_offset,
             chunk_bytes=self.chunk_bytes,
@@ -340,7 +347,8 @@ class CpuRun(StagedRun[P]):
         sample = ReadSample()
 
         def batches(lane: ReadFiles) -> Iterator[tuple[RecordBatch, ...]]:
-            return sample.of_lane(self.batches(lane), interleaved=lane.interleaved)
+            batches = self.kept.keep(lane, self.batches(lane))
+            return sample.of_lane(batches, interleaved=lane.interleaved)
 
         with self.step("read", "reading") as stage:
             self.reads = read_within(
@@ -369,5 +377,7 @@ class CpuRun(StagedRun[P]):
         plan = self.plan(
             Contents(reads.reads, reads.bases, reads.max_length, reads.paired, reads.nbytes)
         )
+        if plan.total_bytes + self.kept.nbytes > plan.budget_bytes:
+            self.kept.drop()
         self.memory["planned_bytes"] = plan.total_bytes
         plan.check(self.parameters)

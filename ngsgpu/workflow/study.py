@@ -28,7 +28,17 @@ _PROGRAMS = {
 }
 """Program that each step of the study needs besides ngsgpu."""
 RESERVED = frozenset(
-    ("benchmarks", "complete", "databases", "genomes", "host", "multiqc", "tables", "versions")
+    (
+        "benchmarks",
+        "complete",
+        "databases",
+        "genomes",
+        "host",
+        "multiqc",
+        "sra",
+        "tables",
+        "versions",
+    )
 )
 """What lies under results/ beside the folders of the samples (RESERVED of the workflow)."""
 

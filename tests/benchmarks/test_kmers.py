@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,25 @@ def test_both_backends_and_peers(monkeypatch: pytest.MonkeyPatch) -> None:
     assert {job.backend for job in jobs(settings)} == {"cuda", None}
     settings.tasks = ["unitigs"]
     assert {job.task for job in jobs(settings)} == {"unitigs"}
+
+
+def test_compressed_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kmers, "is_here", lambda program: program == "kmc")
+    files = [tmp_path / name for name in ("a.fq", "b.fq")]
+    for path in files:
+        path.write_text(f"@{path.name}\nA\n+\nF\n")
+    arguments = [*map(str, files), "--compressed", "-t", "1", "--work", str(tmp_path / "work")]
+    settings = parse([*arguments, "-o", "o"])
+    known = jobs(settings)
+    assert all("-i r1.fq.gz -i r2.fq.gz" in job.command for job in known if job.backend)
+    run: list[Path] = []
+    monkeypatch.setattr(kmers, "measure", lambda command, folder: run.append(folder))
+    with kmers.reads_of(settings, {}) as folder:
+        assert (folder / "reads.txt").read_text() == "r1.fq.gz\nr2.fq.gz\n"
+        texts = [gzip.decompress((folder / f"r{mate}.fq.gz").read_bytes()) for mate in (1, 2)]
+        assert texts == [path.read_bytes() for path in files]
+        kmers.warm_up(folder, known)
+    assert len(run) == len(known) - 1
 
 
 def test_runs_and_differences(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,9 +1,12 @@
 import json
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from benchmarks.harness.measuring import BenchmarkError
 from benchmarks.peers import programs
+from benchmarks.peers.classifiers import PROGRAMS, Inputs
 from benchmarks.peers.programs import STAGES, Work, care_report, ngsgpu_report, programs_of
 
 WORK = Work(genome_bases=5_030_000, coverage=30, threads=7, backend="cuda")
@@ -19,6 +22,28 @@ def test_every_program_gets_the_threads_and_reads_both_mates(stage):
         assert job.outputs
         assert job.joined == ("both.fq" in words)
         assert job.joined or {"r1.fq", "r2.fq"} <= set(words)
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_compressed_reads(stage):
+    for name, program in STAGES[stage].items():
+        job = program.job(replace(WORK, ending=".gz"))
+        words = job.command.split()
+        assert job.joined or {"r1.fq.gz", "r2.fq.gz"} <= set(words)
+        assert job.joined == ("both.fq.gz" in words)
+        writes = {output.endswith(".gz") for output in job.outputs}
+        assert writes == {name in ("ngsgpu", "lighter", "flash")}
+        assert ("-z" in words) == (stage == "merge")
+
+
+@pytest.mark.parametrize("ending", ["", ".gz"])
+def test_kraken_is_told_of_compressed_reads(ending):
+    reads = tuple(Path(f"r{mate}.fq{ending}") for mate in (1, 2))
+    inputs = Inputs((), Path(), Path(), Path(), reads, 2, "cpu")
+    for program in PROGRAMS:
+        words = " ".join(program.classify(inputs)).split()
+        assert set(map(str, reads)) <= set(words)
+        assert ("--gzip-compressed" in words) == (ending == ".gz" and program.name == "kraken2")
 
 
 def test_what_programs_know_of_the_genome():

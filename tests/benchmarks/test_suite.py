@@ -1,3 +1,4 @@
+import gzip
 import json
 import random
 from dataclasses import replace
@@ -62,6 +63,36 @@ def test_from_genomes_to_table(tmp_path, arguments, capsys, accuracy_only):
     assert capsys.readouterr().out == table(written)
     assert list((tmp_path / "work").iterdir()) == []
     assert str(tmp_path) not in json.dumps(written)
+
+
+def test_compressed_mates_are_joined(tmp_path):
+    for name in ("r1.fq", "r2.fq"):
+        (tmp_path / f"{name}.gz").write_bytes(gzip.compress(name.encode()))
+    join_mates(tmp_path, ".gz")
+    assert gzip.decompress((tmp_path / "both.fq.gz").read_bytes()) == b"r1.fqr2.fq"
+
+
+def test_compressed_reads(tmp_path, arguments, programs):
+    (programs / "ngsgpu").write_text(
+        (programs / "ngsgpu").read_text().replace("cp r1.fq ", "cp r1.fq.gz ")
+    )
+    (programs / "lighter").write_text(
+        "#!/bin/sh\n"
+        "for mate in 1 2; do gzip -dc r$mate.fq.gz | gzip > lighter/r$mate.cor.fq.gz; done\n"
+    )
+    (programs / "bfc").write_text("#!/bin/sh\ngzip -dc both.fq.gz\n")
+    kept = tmp_path / "kept"
+    assert main([*arguments, "--compressed", "--folder", str(kept)]) == 0
+    written = json.loads((tmp_path / "results" / "out.json").read_text())
+    assert written["settings"]["compressed"]
+    for data in written["datasets"]:
+        assert {entry["program"]: entry["writes_gz"] for entry in data["programs"]} == {
+            "ngsgpu": True,
+            "lighter": True,
+            "bfc": False,
+        }
+    packed = kept / "one" / "forms" / "gz" / "r1.fq.gz"
+    assert gzip.decompress(packed.read_bytes()) == (kept / "one" / "r1.fq").read_bytes()
 
 
 def test_data_sets_are_kept_in_a_folder(tmp_path, arguments):

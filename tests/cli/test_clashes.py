@@ -22,8 +22,8 @@ from ngsgpu.errors import UsageError
 from tests.support import content
 
 NO_FILES = {
-    "abundance_rank", "aligner", "ambiguous_rank", "columns", "gpu_memory", "group", "highest",
-    "keep_variants", "kind", "kmers", "leave_out", "lowest", "method",
+    "abundance_rank", "aligner", "ambiguous_rank", "arch", "columns", "gpu_memory", "group",
+    "highest", "keep_variants", "kind", "kmers", "leave_out", "lowest", "method",
     "max_locations", "max_overlap", "membership", "memory", "min_abundance", "min_count", "name",
     "names", "partition_memory", "profile", "rank", "ranks", "rule", "sample", "sequences",
     "source", "ties",

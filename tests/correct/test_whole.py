@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from hypothesis import given
+from hypothesis import given, seed
 
 from ngsgpu.correct import CorrectionParameters, RunOptions, cpu
 from ngsgpu.correct.cpu_run import anchors_in_bucket_order, correct_on_cpu
@@ -20,16 +20,18 @@ from tests.support.properties import examples
 
 def test_corrections_equal_the_oracle(backend: str) -> None:
     seen: Counter[str] = Counter()
-
-    @given(scenarios())
-    @examples(200)
-    def compare(scenario: Scenario) -> None:
-        seen.update(assert_equal(scenario, RunOptions(backend=backend)))
-
-    compare()
     # The random reads are only worth something if everything happens to them.
     least = {"none": 99, "high": 99, "anchor only": 99, "confirmed": 20}
     least |= {"completed": 4, "rejected": 4}
+
+    def compare(scenario: Scenario) -> None:
+        seen.update(assert_equal(scenario, RunOptions(backend=backend)))
+
+    # Which scenarios are drawn depends on the modules that are loaded, too: constants in them.
+    for number in range(5):
+        seed(number)(examples(200)(given(scenarios())(compare)))()
+        if all(seen[name] >= count for name, count in least.items()):
+            break
     assert {name: seen[name] for name in least if seen[name] < least[name]} == {}
 
 

@@ -16,6 +16,7 @@ from ngsgpu.correct import correct_files
 from ngsgpu.errors import DeviceError, InputError, UnsuitableError
 from ngsgpu.io.gpu.feed import IrregularInputError
 from ngsgpu.io.output.writer import OutputGroup
+from ngsgpu.io.text.sample import ReadSample
 from ngsgpu.merge import pipeline
 from ngsgpu.merge.pipeline import MergeOutputs, merge_files
 from ngsgpu.run.options import RunOptions, on_backend
@@ -145,16 +146,17 @@ def test_a_sample_that_fails_on_the_gpu(database, tmp_path, monkeypatch, caplog,
 
         def __init__(self, paths: list[str]) -> None:
             self.paths = paths
+            self.sampled = ReadSample()
 
         def run(self, items: object, find: object, group: OutputGroup) -> None:
             with group.outputs(self.paths) as outputs:
                 outputs.write(0, b"half of it")
                 fail()
 
-    def sample_run(self, name, outputs):
+    def sample_run(self, sample, outputs):
         if self._gpu is None:
-            return real(self, name, outputs)
-        failed.append(name)
+            return real(self, sample, outputs)
+        failed.append(sample.name)
         return Failing(list(outputs.named().values()))
 
     monkeypatch.setattr(Classifier, "_on_gpu", lambda self, sample: nullcontext())

@@ -18,12 +18,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ngsgpu.errors import OutputError, UsageError
-from ngsgpu.io.compress.bgzf import BLOCK_BYTES, EOF_BLOCK, is_bgzf
+from ngsgpu.io.compress.bgzf import is_bgzf
+from ngsgpu.io.compress.bgzf_blocks import BLOCK_BYTES, EOF_BLOCK
 from ngsgpu.io.output import in_memory
 from ngsgpu.io.output.atomic import AtomicFile
 from ngsgpu.io.output.in_memory import Appender
 from ngsgpu.io.output.writer import OutputGroup, OutputSet, check_distinct, write_text_atomically
 from ngsgpu.io.text.reader import read_batches
+from ngsgpu.run.options import RunOptions
 from tests.support.io.records import compression, fastq, reads, records_of
 
 
@@ -219,7 +221,7 @@ def test_what_is_written_at_places_stays(
     assert (tmp_path / "other.fq").read_bytes() == b"three"
 
 
-@pytest.mark.parametrize("level", range(1, 10))
+@pytest.mark.parametrize("level", range(1, 13))
 def test_compression_levels(tmp_path: Path, level: int) -> None:
     data = fastq(reads(1000)) + np.random.default_rng(level).bytes(3 * BLOCK_BYTES)
     written = write_all(tmp_path / "out.bgz", [data], compression_level=level)
@@ -231,10 +233,12 @@ def test_empty_outputs(tmp_path: Path) -> None:
     assert write_all(tmp_path / "out.fq.gz", []) == EOF_BLOCK
 
 
-@pytest.mark.parametrize("level", [0, 10])
+@pytest.mark.parametrize("level", [0, 13])
 def test_compression_levels_that_do_not_exist(tmp_path: Path, level: int) -> None:
-    with pytest.raises(UsageError, match="choose one from 1 to 9"):
+    with pytest.raises(UsageError, match="choose one from 1 to 12"):
         OutputSet([tmp_path / "out.gz"], compression_level=level)
+    with pytest.raises(UsageError, match="--compress-level must be from 1 to 12"):
+        RunOptions(compress_level=level)
     assert names(tmp_path) == []
 
 

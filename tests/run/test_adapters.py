@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from ngsgpu.classify.database.build import build_database
 from ngsgpu.classify.database.database import Database
 from ngsgpu.io.inputs import ReadFiles
 from ngsgpu.io.text.sample import ReadSample
 from ngsgpu.run.adapters import KNOWN, Adapters, find_adapters
+from ngsgpu.run.options import RunOptions
 from ngsgpu.run.trimming import warn_of_adapters
-from tests.classify.conftest import database, world  # noqa: F401
 from tests.support.adapters import (
     TRUSEQ,
     Pair,
@@ -22,6 +23,7 @@ from tests.support.adapters import (
     trimmed,
     write_mates,
 )
+from tests.support.classify.world import make_world
 from tests.support.commands import Commands, read_json
 from tests.support.io.alignments import bam
 from tests.support.io.records import write
@@ -187,13 +189,20 @@ COMMANDS = {
 }
 
 
+@pytest.fixture(scope="module")
+def database(tmp_path_factory: pytest.TempPathFactory) -> Database:
+    world = make_world(tmp_path_factory.mktemp("world"))
+    folder = world.folder / "db"
+    return build_database(world.references, folder, options=RunOptions(threads=2))
+
+
 @pytest.mark.parametrize("compressed", [False, True])
 @pytest.mark.parametrize("command", COMMANDS)
 def test_commands_warn(
     tmp_path: Path,
     ngsgpu: Commands,
     backend: str,
-    database: Database,  # noqa: F811
+    database: Database,
     pairs: list[Pair],
     command: str,
     compressed: bool,

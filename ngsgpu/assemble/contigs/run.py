@@ -147,7 +147,9 @@ def assemble_files(
                     raise UsageError(f"{path}: reads are read twice; name files, not streams")
     warn_of_mates(lanes)
     places = {name: at for at, name in enumerate(n for n, p in wanted.items() if p is not None)}
-    with OutputSet(outputs, threads=options.threads) as files:
+    with OutputSet(
+        outputs, threads=options.threads, compression_level=options.compress_level
+    ) as files:
         statistics = _run(lanes, outputs[0], parameters, phred_offset, options, files, places)
         statistics.time_s["total"] = round(time.monotonic() - begin, 3)
         if "stats" in places:

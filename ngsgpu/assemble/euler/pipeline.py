@@ -100,7 +100,9 @@ def assemble_euler(
         raise UsageError("no output given; name a file with -o")
     outputs = [str(path) for path in (out, stats) if path is not None]
     check_distinct(list(paths), outputs)
-    with OutputSet(outputs, threads=options.threads) as files:
+    with OutputSet(
+        outputs, threads=options.threads, compression_level=options.compress_level
+    ) as files:
         times: dict[str, float] = {}
         sample = ReadSample()
         with (

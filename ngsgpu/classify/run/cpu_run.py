@@ -163,7 +163,11 @@ class SampleRun:
         begin = time.monotonic()
         names = list(self._paths)
         threads = max(1, self._options.threads // 2)
-        with group.outputs([self._paths[name] for name in names], threads=threads) as outputs:
+        with group.outputs(
+            [self._paths[name] for name in names],
+            threads=threads,
+            compression_level=self._options.compress_level,
+        ) as outputs:
             self._outputs = outputs
             self._index = {name: index for index, name in enumerate(names)}
             if "candidates" in self._paths:

@@ -168,7 +168,7 @@ class Classifier:
         trees: list[tuple[str, CountedTree]] = []
         with (
             OutputGroup() as group,
-            group.outputs(outputs.of_all) as shared,
+            group.outputs(outputs.of_all, compression_level=self.options.compress_level) as shared,
         ):
             for sample in samples:
                 statistics, totals = self._run_sample(

@@ -1,4 +1,4 @@
-"""BGZF: gzip cut into blocks of at most 64 KiB that are inflated and deflated on several cores.
+"""BGZF: gzip cut into blocks of at most 64 KiB that are inflated on several cores.
 
 Each block is a gzip member whose extra field ``BC`` holds the block's size [SAM specification,
 section 4.1], so blocks can be found without inflating, and any gzip reader reads the whole file.
@@ -9,29 +9,19 @@ from __future__ import annotations
 import io
 import logging
 import struct
-import zlib
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Final
 
 import numpy as np
-from isal import isal_zlib
 from numpy.typing import NDArray
 
-from ngsgpu.io.compress.deflate import compressed
 from ngsgpu.io.compress.members import ERRORS as GZIP_ERRORS
 from ngsgpu.io.compress.members import gunzip
 from ngsgpu.io.compress.stream import Compression, Opened, Parts
 
 logger = logging.getLogger("ngsgpu")
 
-BLOCK_BYTES: Final = 65280
-"""Uncompressed bytes per block, as in bgzip: even incompressible data fit a 64 KiB block."""
-
-EOF_BLOCK: Final = bytes.fromhex("1f8b08040000000000ff0600424302001b0003000000000000000000")
-"""The empty block that ends a BGZF file; a file without it may have been cut short."""
-
-_HEADER: Final = bytes.fromhex("1f8b08040000000000ff060042430200")
 _GROUP_BYTES: Final = 1 << 21
 """Compressed bytes that one task inflates."""
 
@@ -49,30 +39,6 @@ def is_bgzf(head: bytes) -> bool:
     return (
         len(head) >= 18 and head[:4] == b"\x1f\x8b\x08\x04" and head[10:16] == b"\x06\x00BC\x02\x00"
     )
-
-
-def deflate(data: bytes | memoryview, level: int) -> bytes:
-    """BGZF blocks that hold ``data``; all but the last are full.
-
-    Args:
-        data: uncompressed bytes.
-        level: 1 to 3 are ISA-L's levels, 4 to 9 zlib's, slower and smaller.
-    """
-    blocks = []
-    for start in range(0, len(data), BLOCK_BYTES):
-        piece = data[start : start + BLOCK_BYTES]
-        body = compressed(piece, level, -zlib.MAX_WBITS)
-        if len(body) > 65536 - 26:
-            body = _stored(piece)
-        size = struct.pack("<H", len(body) + 25)
-        ending = struct.pack("<II", isal_zlib.crc32(piece), len(piece))
-        blocks += [_HEADER, size, body, ending]
-    return b"".join(blocks)
-
-
-def _stored(piece: bytes | memoryview) -> bytes:
-    """A deflate stream that holds incompressible bytes as they are."""
-    return b"\x01" + struct.pack("<HH", len(piece), len(piece) ^ 0xFFFF) + bytes(piece)
 
 
 class BgzfStream:

@@ -1,10 +1,10 @@
 """Finds where a deflate stream has a block, without decoding what is before it.
 
 Only blocks with codes of their own are looked for ("dynamic Huffman codes", nearly all of what gzip
-writes) that are not the last of their stream. Their header describes codes that must be complete,
-which bits at any other place are about once in 10^9 places [Knespel and Brunst, HPDC 2023];
-``search`` decodes some of what follows, too. Whoever uses a place still has to verify that the
-block before ends there.
+writes) that are not the last of their stream; where there is none, a gzip member is. The header of
+such a block describes codes that must be complete, which bits at any other place are about once in
+10^9 places [Knespel and Brunst, HPDC 2023]; ``search`` decodes some of what follows, too. Whoever
+uses a place still has to verify that the block before ends there.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 
 from ngsgpu.io.compress.bits import WINDOW, Inflater
-from ngsgpu.io.compress.members import ERRORS
+from ngsgpu.io.compress.members import ERRORS, MEMBER_BEGIN, member_start
 from ngsgpu.jit import njit
 
 _HEADER_BYTES: Final = 600
@@ -131,12 +131,23 @@ def next_header(data, at, end):  # type: ignore[no-untyped-def]
 
 
 def search(data: bytes) -> int | None:
-    """The first bit of a piece of a deflate stream where a block begins; None if none is found."""
+    """The first bit of a piece of a gzip file where a block begins; None if none is found."""
     array = np.frombuffer(data, dtype=np.uint8)
     at = -1
     while (at := int(next_header(array, at + 1, 8 * len(data)))) >= 0:
         if _is_block(memoryview(data), at):
             return at
+    return _first_of_member(data)
+
+
+def _first_of_member(data: bytes) -> int | None:
+    """The bit where the stream of the first member begins whose header is in the data."""
+    view = memoryview(data)
+    at = -1
+    while (at := data.find(MEMBER_BEGIN, at + 1)) >= 0:
+        start = member_start(view, at)
+        if start is not None and start < len(data) - _HEADER_BYTES and _is_block(view, 8 * start):
+            return 8 * start
     return None
 
 

@@ -14,6 +14,7 @@ _ISAL_ERROR: Final[type[Exception]] = isal_zlib.error  # type: ignore[assignment
 ERRORS: Final[tuple[type[Exception], ...]] = (gzip.BadGzipFile, _ISAL_ERROR, zlib.error)
 """What is raised where the data are damaged."""
 
+MEMBER_BEGIN: Final = b"\x1f\x8b\x08"
 FOOTER_BYTES: Final = 8
 
 _EXTRA: Final = 4
@@ -37,7 +38,7 @@ class Footer(NamedTuple):
             gzip.BadGzipFile: they are others.
         """
         if crc != self.crc:
-            raise gzip.BadGzipFile(f"CRC check failed {self.crc:#x} != {crc:#x}")
+            raise gzip.BadGzipFile(f"CRC check failed {self.crc} != {crc}")
         if size & 0xFFFFFFFF != self.size:
             raise gzip.BadGzipFile("Incorrect length of data produced")
 
@@ -53,7 +54,7 @@ def member_start(data: memoryview, at: int) -> int | None:
 
     None if the header is damaged, unusual (with a checksum of its own) or not complete.
     """
-    if bytes(data[at : at + 3]) != b"\x1f\x8b\x08" or len(data) < at + 10:
+    if bytes(data[at : at + 3]) != MEMBER_BEGIN or len(data) < at + 10:
         return None
     flags = data[at + 3]
     if flags & (_CHECKSUM | _RESERVED):
@@ -67,7 +68,7 @@ def member_start(data: memoryview, at: int) -> int | None:
             if end < 0:
                 return None
             at += end + 1
-    return at if at < len(data) else None
+    return at if at <= len(data) else None
 
 
 def read_footer(data: memoryview, at: int) -> Footer | None:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from ngsgpu.io.compress.bgzf import BLOCK_BYTES, EOF_BLOCK, deflate
+from ngsgpu.io.compress.bgzf_blocks import BLOCK_BYTES, EOF_BLOCK, bgzf_blocks
+from ngsgpu.io.compress.deflate import DEFAULT_LEVEL
 from ngsgpu.io.compress.zstd import FRAME_BYTES, compress_frame, seek_table
 
 
@@ -18,15 +19,13 @@ class Packing:
     Attributes:
         endings: of the names of files that are compressed so.
         piece_bytes: uncompressed bytes of a piece; the last may be shorter.
-        level: compression level unless another is asked for.
-        pack: compresses a piece at a level of 1 to 9.
+        pack: compresses a piece at a level of 1 to 12.
         end: what ends the file, from the compressed and uncompressed bytes of its pieces.
     """
 
     endings: tuple[str, ...]
     piece_bytes: int
-    level: int
-    pack: Callable[[bytes | memoryview, int], bytes]
+    pack: Callable[[bytes | memoryview, int], bytes | memoryview]
     end: Callable[[list[tuple[int, int]]], bytes]
 
 
@@ -43,16 +42,13 @@ def _end_zstd(sizes: list[tuple[int, int]]) -> bytes:
     if sizes:
         return seek_table(sizes)
     # A file without any frame is none of zstd's.
-    frame = compress_frame(b"", ZSTD_LEVEL)
+    frame = compress_frame(b"", DEFAULT_LEVEL)
     return frame + seek_table([(len(frame), 0)])
 
 
-DEFAULT_LEVEL: Final = 2
-"""ISA-L's middle level: about the size of gzip -3 at many times its speed."""
-ZSTD_LEVEL: Final = 1
-"""Already smaller than BGZF at its default; docs/formats.md has the figures."""
+_BGZF_PIECE: Final = 16 * BLOCK_BYTES
 
 _PACKINGS: Final = (
-    Packing((".gz", ".bgz", ".bgzf"), 16 * BLOCK_BYTES, DEFAULT_LEVEL, deflate, _end_bgzf),
-    Packing((".zst",), FRAME_BYTES, ZSTD_LEVEL, compress_frame, _end_zstd),
+    Packing((".gz", ".bgz", ".bgzf"), _BGZF_PIECE, bgzf_blocks, _end_bgzf),
+    Packing((".zst",), FRAME_BYTES, compress_frame, _end_zstd),
 )

@@ -41,6 +41,17 @@ def unpacked_size(path: str | Path) -> int:
     return size * (_PACKED_FACTOR if Path(path).suffix in PACKED_ENDINGS else 1)
 
 
+def is_compressed(path: str | Path) -> bool:
+    """Whether the bytes of a file are not its text.
+
+    Raises:
+        InputError: it cannot be opened.
+    """
+    source = Source(path, threads=1, chunk_bytes=1)
+    source.close()
+    return source.compression != "plain"
+
+
 @dataclass(frozen=True, slots=True)
 class Chunk:
     """Decompressed bytes of a file that follow on those of the chunk before.

@@ -34,7 +34,7 @@ from ngsgpu.io.paths import changed, identify
 
 _LOG = logging.getLogger("ngsgpu")
 
-BATCH_BYTES: Final = 16 << 20
+BATCH_BYTES: Final = 64 << 20
 """Most compressed bytes that are inflated on the GPU at a time."""
 
 _LEAST_BATCH: Final = 1 << 20

@@ -1,8 +1,9 @@
-"""Copies plain inputs to their outputs in the background, so that only edits remain.
+"""Copies inputs to their plain outputs in the background, so that only edits remain.
 
 Correction on a GPU leaves the CPU cores idle for a while; an output has the size of its input and
-most of its bytes. Outputs in memory are mapped by eight threads and more: Linux lets only one at a
-time write to a file, but several copy to its pages.
+most of its bytes. Inputs are plain files, or text that was inflated and kept in memory. Outputs in
+memory are mapped by eight threads and more: Linux lets only one at a time write to a file, but
+several copy to its pages.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import numpy as np
 from ngsgpu.io.output.atomic import AtomicFile
 from ngsgpu.io.output.in_memory import MAPPED_BYTES, is_mapped
 from ngsgpu.io.output.writer import OutputSet
-from ngsgpu.io.reread import FileLayout, PlainReader, ReadFilesLayout, check_same
+from ngsgpu.io.reread import FileLayout, PieceReader, ReadFilesLayout, check_same, open_again
 
 COPIED_AT_ONCE: Final = 4 << 20
 
@@ -31,7 +32,7 @@ _COPIERS: Final = 2
 
 
 class Precopy:
-    """Copies of plain inputs to outputs that can be written in any order.
+    """Copies of inputs to outputs that can be written in any order.
 
     As a context manager it ends all copying when the block ends.
 
@@ -76,7 +77,7 @@ class Precopy:
         others: set[int] = set()
         for lane, indices in zip(lanes, targets, strict=True):
             for file, index in zip(lane.files, indices, strict=True):
-                (copied if file.compression == "plain" else others).add(index)
+                (copied if file.takes_offsets else others).add(index)
         return copied - others
 
     def __enter__(self) -> Self:
@@ -86,7 +87,7 @@ class Precopy:
         )
         parts = []
         for layout, index, place in self._jobs:
-            reader = PlainReader(layout)
+            reader = open_again(layout, threads=1)
             self._open.callback(reader.close)
             size = _MAPPED_AT_ONCE if index in self._mapped else COPIED_AT_ONCE
             for start in range(0, layout.size, size):
@@ -107,7 +108,7 @@ class Precopy:
         for task in self._tasks:
             task.cancel()
 
-    def _copy(self, reader: PlainReader, index: int, start: int, end: int, place: int) -> None:
+    def _copy(self, reader: PieceReader, index: int, start: int, end: int, place: int) -> None:
         if self._stopped.is_set():
             return
         fill, target = reader.prepare(start, end), self._files[index]

@@ -16,11 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.errors import UsageError
-from ngsgpu.io.compress.packing import DEFAULT_LEVEL, Packing, packing_of
+from ngsgpu.io.compress.deflate import DEFAULT_LEVEL, MAX_LEVEL
+from ngsgpu.io.compress.packing import Packing, packing_of
 from ngsgpu.io.output.atomic import AtomicFile, check_distinct, commit_all, write_text_atomically
 from ngsgpu.io.output.in_memory import Appender, is_mapped
 
-__all__ = ["DEFAULT_LEVEL", "OutputGroup", "OutputSet", "check_distinct", "write_text_atomically"]
+__all__ = ["OutputGroup", "OutputSet", "check_distinct", "write_text_atomically"]
 
 _QUEUED: Final = 2
 """Pieces for each thread that wait to be written, while the disk lags."""
@@ -42,8 +43,7 @@ class OutputSet:
     Args:
         paths: the targets.
         threads: compressing threads, for all files together.
-        compression_level: 1 (fast) to 9 (small), of BGZF 1 to 3 ISA-L's levels and 4 to 9 zlib's;
-            None for the format's default.
+        compression_level: 1 (fast) to 12 (small).
 
     Raises:
         OutputError: a target cannot be written. All are opened at once, before any computing.
@@ -58,10 +58,12 @@ class OutputSet:
         paths: Sequence[str | Path],
         *,
         threads: int = 1,
-        compression_level: int | None = None,
+        compression_level: int = DEFAULT_LEVEL,
     ) -> None:
-        if compression_level is not None and not 1 <= compression_level <= 9:
-            raise UsageError(f"compression level {compression_level}: choose one from 1 to 9")
+        if not 1 <= compression_level <= MAX_LEVEL:
+            raise UsageError(
+                f"compression level {compression_level}: choose one from 1 to {MAX_LEVEL}"
+            )
         check_distinct([], paths)
         self.started = False
         self._threads = max(1, threads)
@@ -78,7 +80,7 @@ class OutputSet:
         for file in files:
             self._writers.append(self._writer(file, compression_level))
 
-    def _writer(self, file: AtomicFile, level: int | None) -> _Writer:
+    def _writer(self, file: AtomicFile, level: int) -> _Writer:
         queued = _QUEUED * self._threads + 2
         packing = packing_of(file.path)
         if packing is None:
@@ -86,7 +88,7 @@ class OutputSet:
             return _Writer(file, None, queued, appender)
         if self._pool is None:
             self._pool = ThreadPoolExecutor(self._threads, thread_name_prefix="ngsgpu-write")
-        encoder = _Encoder(self._pool, packing, level or packing.level, ahead=2 * self._threads)
+        encoder = _Encoder(self._pool, packing, level, ahead=2 * self._threads)
         return _Writer(file, encoder, queued)
 
     def write(self, index: int, data: bytes | memoryview | NDArray[np.uint8]) -> None:
@@ -187,13 +189,19 @@ class OutputGroup:
             resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
     @contextlib.contextmanager
-    def outputs(self, paths: Sequence[str | Path], *, threads: int = 1) -> Iterator[OutputSet]:
+    def outputs(
+        self,
+        paths: Sequence[str | Path],
+        *,
+        threads: int = 1,
+        compression_level: int = DEFAULT_LEVEL,
+    ) -> Iterator[OutputSet]:
         """Open further outputs, as ``OutputSet`` does; the block's end completes them.
 
         Raises:
             OutputError: a target cannot be written.
         """
-        outputs = OutputSet(paths, threads=threads)
+        outputs = OutputSet(paths, threads=threads, compression_level=compression_level)
         self._sets.append(outputs)
         try:
             yield outputs
@@ -298,40 +306,49 @@ class _Encoder:
         self._packing = packing
         self._level = level
         self._ahead = ahead
-        self._held = bytearray()
-        self._tasks: deque[tuple[Future[bytes], int]] = deque()
+        self._held: list[memoryview] = []
+        self._held_bytes = 0
+        self._tasks: deque[tuple[Future[bytes | memoryview], int]] = deque()
         self._sizes: list[tuple[int, int]] = []
 
-    def encode(self, data: memoryview | None) -> list[bytes]:
+    def encode(self, data: memoryview | None) -> list[bytes | memoryview]:
         """Compressed bytes that are due: those of earlier data, mostly; None ends the stream."""
-        done: list[bytes] = []
-        size = self._packing.piece_bytes
+        done: list[bytes | memoryview] = []
         at = 0
         if data is not None:
-            if self._held:
-                at = min(size - len(self._held), len(data))
-                self._held += data[:at]
-            if len(self._held) == size:
-                self._submit(bytes(self._held), done)
-                self._held.clear()
-            while len(data) - at >= size:
-                self._submit(data[at : at + size], done)
-                at += size
-            self._held += data[at:]
+            while (missing := self._packing.piece_bytes - self._held_bytes) <= len(data) - at:
+                self._hold(data[at : at + missing])
+                self._submit(done)
+                at += missing
+            if at < len(data):
+                self._hold(data[at:])
             return done
         if self._held:
-            self._submit(bytes(self._held), done)
+            self._submit(done)
         while self._tasks:
             self._take(done)
         return [*done, self._packing.end(self._sizes)]
 
-    def _submit(self, piece: bytes | memoryview, done: list[bytes]) -> None:
-        task = self._pool.submit(self._packing.pack, piece, self._level)
-        self._tasks.append((task, len(piece)))
+    def _hold(self, data: memoryview) -> None:
+        self._held.append(data)
+        self._held_bytes += len(data)
+
+    def _submit(self, done: list[bytes | memoryview]) -> None:
+        task = self._pool.submit(_packed, self._packing, self._held, self._level)
+        self._tasks.append((task, self._held_bytes))
+        self._held, self._held_bytes = [], 0
         while len(self._tasks) > self._ahead:
             self._take(done)
 
-    def _take(self, done: list[bytes]) -> None:
+    def _take(self, done: list[bytes | memoryview]) -> None:
         task, size = self._tasks.popleft()
         done.append(task.result())
         self._sizes.append((len(done[-1]), size))
+
+
+def _packed(packing: Packing, parts: list[memoryview], level: int) -> bytes | memoryview:
+    """A piece, compressed. Its parts are joined here, where other threads of Python go on."""
+    if len(parts) == 1:
+        return packing.pack(parts[0], level)
+    joined = np.concatenate([np.frombuffer(part, dtype=np.uint8) for part in parts])
+    return packing.pack(joined.data, level)

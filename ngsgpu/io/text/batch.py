@@ -69,6 +69,15 @@ class RecordBatch:
         """The bytes of these records."""
         return self.data[self.begin : self.end]
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of memory: of the text, which other batches may share, and of the offsets."""
+        offsets = (
+            self.header_start, self.header_end, self.seq_start, self.seq_end, self.seq_len,
+            self.qual_start,
+        )  # fmt: skip
+        return self.end - self.begin + sum(own.nbytes for own in offsets if own is not None)
+
     def slice(self, start: int, stop: int) -> RecordBatch:
         """Records ``start`` up to ``stop`` as a batch that shares all arrays with this one.
 

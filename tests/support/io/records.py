@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from ngsgpu.io.compress.bgzf import EOF_BLOCK
+from ngsgpu.io.compress.bgzf_blocks import EOF_BLOCK
 from ngsgpu.io.compress.source import Source
 from ngsgpu.io.compress.zstd import library as zstd
 from ngsgpu.io.text.batch import RecordBatch

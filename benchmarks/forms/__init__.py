@@ -1,0 +1,1 @@
+"""Our own commands on the same reads in every form; ``python -m benchmarks.forms``."""

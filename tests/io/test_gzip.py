@@ -1,0 +1,209 @@
+"""Gzip files that are inflated by several threads have the bytes and errors of those by one."""
+
+from __future__ import annotations
+
+import gzip as standard
+import os
+import random
+import threading
+import time
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ngsgpu.errors import InputError
+from ngsgpu.io.compress import gzip
+from ngsgpu.io.compress.gzip import GzipStream
+from ngsgpu.io.compress.source import Source
+
+CHUNK = 1 << 14
+
+
+def fastq(records: int, seed: int = 1) -> bytes:
+    """Text like that of a sequencer: matches at all distances, so windows matter."""
+    rng = random.Random(seed)
+    genome = "".join(rng.choices("ACGT", k=5000))
+    text = []
+    for number in range(records):
+        at = rng.randrange(4900)
+        quality = "".join(rng.choices("FFFFF:,#", k=100))
+        text.append(f"@RUN:1:{number // 50}:{number}\n{genome[at : at + 100]}\n+\n{quality}\n")
+    return "".join(text).encode()
+
+
+TEXT = fastq(5000)
+LONG = fastq(20_000)
+
+
+def member(data: bytes, level: int = 6, strategy: int = zlib.Z_DEFAULT_STRATEGY) -> bytes:
+    packer = zlib.compressobj(level, zlib.DEFLATED, 31, 9, strategy)
+    return packer.compress(data) + packer.flush()
+
+
+def named(data: bytes) -> bytes:
+    """A member whose header has a name, a comment and an extra field."""
+    body = member(data)
+    return body[:3] + b"\x1c" + body[4:10] + b"\x04\x00abcdname\0comment\0" + body[10:]
+
+
+FILES = {
+    "one member": member(TEXT),
+    "level 1": member(TEXT, 1),
+    "level 9": member(TEXT, 9),
+    "stored": member(TEXT, 0),
+    "fixed codes": member(TEXT, 6, zlib.Z_FIXED),
+    "literals only": member(TEXT, 6, zlib.Z_HUFFMAN_ONLY),
+    "two members": member(TEXT) + named(TEXT),
+    "header with everything": named(TEXT),
+    "many members": b"".join(member(TEXT[at : at + 9000]) for at in range(0, len(TEXT), 9000)),
+    "members of all sizes": b"".join(member(TEXT[: 7**k]) for k in range(8)),
+    "empty members": member(b"") * 3 + member(TEXT) + member(b"") * 3 + member(TEXT),
+    "zeros at the end": member(TEXT) + bytes(100),
+    "zeros between members": member(TEXT) + bytes(1000) + member(TEXT),
+    "random": member(random.Random(1).randbytes(300_000)),
+    "compressed twice": member(member(TEXT)),
+    "one byte for long": member(b"A" * 50_000_000 + TEXT),
+    "empty": member(b""),
+}
+
+
+@pytest.fixture(autouse=True)
+def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gzip, "CHUNK_BYTES", CHUNK)
+
+
+def read(path: Path | str, threads: int, size: int = 100_000) -> tuple[bytes, str]:
+    """The bytes of a file, and how reading it ended."""
+    source = Source(path, threads=threads, chunk_bytes=size)
+    data = []
+    try:
+        for chunk in source.chunks():
+            data.append(chunk.data.tobytes())
+    except InputError as error:
+        return b"".join(data), str(error)
+    finally:
+        source.close()
+    return b"".join(data), ""
+
+
+def write(tmp_path: Path, data: bytes) -> Path:
+    path = tmp_path / "reads.fq.gz"
+    path.write_bytes(data)
+    return path
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("threads", [4, 9])
+def test_same_bytes(tmp_path: Path, name: str, threads: int) -> None:
+    path = write(tmp_path, FILES[name])
+    assert read(path, threads) == read(path, 1)
+    assert read(path, threads)[0] == standard.decompress(FILES[name])
+
+
+LONG_FILES = {
+    "one member": member(LONG),
+    "level 1": member(LONG, 1),
+    "level 9": member(LONG, 9),
+    "two members": member(LONG) + named(LONG),
+    "many members": b"".join(member(LONG[at : at + 9000]) for at in range(0, len(LONG), 9000)),
+    "zeros at the end": member(LONG) + bytes(100),
+}
+
+
+@pytest.mark.parametrize("name", LONG_FILES)
+def test_pieces_are_inflated_side_by_side(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """Nothing is left to a single thread; nearly all is inflated before its window is known."""
+    blind = []
+    inflate = gzip.inflate
+
+    def seen(data: memoryview, start: int, end: int | None, window: bytes | None) -> object:
+        time.sleep(0.001)
+        blind.append(window is None)
+        return inflate(data, start, end, window)
+
+    def never(self: GzipStream, piece: object) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr(gzip, "inflate", seen)
+    monkeypatch.setattr(GzipStream, "_continue_serially", never)
+    data = LONG_FILES[name]
+    assert read(write(tmp_path, data), 4)[0] == standard.decompress(data)
+    assert len(blind) > 5
+    assert any(blind)
+
+
+@pytest.mark.parametrize("name", ["one member", "many members", "zeros at the end"])
+def test_damage(tmp_path: Path, name: str) -> None:
+    """Flipped and missing bytes are found, and said in the same words."""
+    whole = FILES[name]
+    rng = random.Random(name)
+    places = [*range(12), *rng.sample(range(len(whole)), 30), *range(len(whole) - 10, len(whole))]
+    for at in places:
+        flipped = bytearray(whole)
+        flipped[at] ^= 1 << rng.randrange(8)
+        for data in (bytes(flipped), whole[: at + 1], whole[:at] + whole[at + 1 :]):
+            path = write(tmp_path, data)
+            (several, error), (one, wanted) = read(path, 4), read(path, 1)
+            assert error == wanted, at
+            # What is given before an error depends on the sizes of buffers.
+            assert several.startswith(one) or one.startswith(several), at
+            assert error or several == one, at
+
+
+def test_every_seventh_byte_of_a_small_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Flipped or cut there: an error, or what one thread makes of it, whose text is right."""
+    monkeypatch.setattr(gzip, "CHUNK_BYTES", 2048)
+    text = TEXT[:20_000]
+    whole = b"".join(member(text[at : at + 4000], 1 + at % 9) for at in range(0, 20_000, 4000))
+    for at in range(2, len(whole), 7):
+        flipped = bytearray(whole)
+        flipped[at] ^= 1 << at % 8
+        for data in (bytes(flipped), whole[:at]):
+            path = write(tmp_path, data)
+            several, one = read(path, 4), read(path, 1)
+            assert several[1] == one[1], at
+            assert several[1] or several == one, at
+            assert several[1] or text.startswith(several[0]), at
+
+
+@pytest.mark.parametrize("end", [b"garbage", b"\0\0garbage", b"\x1f\x8b", member(TEXT)[:1000]])
+def test_what_follows(tmp_path: Path, end: bytes) -> None:
+    path = write(tmp_path, member(TEXT) + end)
+    assert read(path, 4) == read(path, 1)
+    assert read(path, 4)[1]
+
+
+def test_pipe(tmp_path: Path) -> None:
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    writer = threading.Thread(target=path.write_bytes, args=(FILES["one member"],))
+    writer.start()
+    assert read(path, 4) == (TEXT, "")
+    writer.join()
+
+
+@pytest.mark.parametrize("chunks", [0, 1, 3])
+def test_close_early(tmp_path: Path, chunks: int) -> None:
+    source = Source(write(tmp_path, FILES["one member"]), threads=4, chunk_bytes=10_000)
+    given = source.chunks()
+    for _ in range(chunks):
+        next(given)
+    source.close()
+    assert not [t for t in threading.enumerate() if t.name.startswith("ngsgpu-inflate")]
+
+
+def test_memory_of_the_caller(tmp_path: Path) -> None:
+    """What is filled is whole but at the end, then empty."""
+    source = Source(write(tmp_path, FILES["one member"]), threads=4, chunk_bytes=10_000)
+    buffer = np.zeros(len(TEXT) - 5, dtype=np.uint8)
+    assert source.fill(buffer.data) == len(buffer)
+    assert buffer.tobytes() == TEXT[:-5]
+    assert source.fill(buffer.data) == 5
+    assert source.fill(buffer.data) == 0
+    source.close()
