@@ -49,9 +49,14 @@ _PATIENCE: Final = 0.05
 _Memory = TypeVar("_Memory")
 
 
-def batch_bytes_within(memory: int) -> int:
-    """Compressed bytes that can be inflated at a time in some memory; 0 if too few."""
+def batch_bytes_within(memory: int, file_bytes: int) -> int:
+    """Compressed bytes of a file to inflate at a time, within some memory; 0 if that is too little.
+
+    A small file is one batch, and takes no more memory than that needs.
+    """
     batch = BATCH_BYTES
+    while batch > _LEAST_BATCH and batch // 2 >= file_bytes:
+        batch //= 2
     while batch >= _LEAST_BATCH:
         if _bytes_for(batch) <= memory:
             return batch
@@ -144,7 +149,8 @@ class InflatedFeed:
         self._device = cupy.cuda.runtime.getDevice()
         self._batch_bytes = 0
         if compression in _FORMATS:
-            self._batch_bytes = batch_bytes_within(int(_memory_for_inflating() * share))
+            memory = int(_memory_for_inflating() * share)
+            self._batch_bytes = batch_bytes_within(memory, self.identity.size)
         self._offset = 0
         self._waiting: Callable[[bool], FeedChunk] | None = None
         self._keeping: list[Future[None]] = []
