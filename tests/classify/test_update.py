@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -115,7 +116,7 @@ def test_reasons_for_a_new_plan(
         changes["request"] = PartitionRequest(3)
     elif change == "unbuilt":
         folder = old / open_database(old).partitions[1].folder
-        (folder / MANIFEST).unlink()
+        shutil.rmtree(folder)
     elif change == "taxonomy":
         changes |= {"taxonomy": None, "maps": []}
     else:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -11,7 +10,6 @@ from numpy.typing import NDArray
 
 from ngsgpu.classify.database.database import Database
 from ngsgpu.classify.index.index import COUNT_BITS, MAX_IN_ENTRY, Index
-from ngsgpu.errors import unreadable
 from ngsgpu.io.mapped import check_mapped
 
 _LINES_AT_ONCE: Final = 1 << 21
@@ -66,7 +64,7 @@ def database_contents(database: Database, threads: int = 1) -> dict[str, Any]:
                 "number": number,
                 "targets": database.partitions[number].targets,
                 "windows": database.partitions[number].windows,
-                "bytes": _bytes(partition.folder),
+                "bytes": partition.nbytes,
                 "features": int(own[1:].sum()),
                 "removed_features": int(own[0]),
                 "full_features": full,
@@ -76,7 +74,7 @@ def database_contents(database: Database, threads: int = 1) -> dict[str, Any]:
         )
     sizes = {own["number"]: own["bytes"] for own in partitions}
     bases = int(database.targets.length.sum())
-    total = database.manifest_bytes + sum(_bytes(folder) for folder in database.folders())
+    total = database.manifest_bytes + database.part_bytes + sum(sizes.values())
     check_mapped()
     return {
         "path": str(database.path),
@@ -121,15 +119,3 @@ def contents_lines(found: dict[str, Any]) -> list[str]:
         lines.append(f"{name}\t{features:,}\t{100 * features / max(1, total):.2f} %")
         before = most
     return lines
-
-
-def _bytes(folder: Path) -> int:
-    """Bytes of all files in a directory."""
-    return sum(map(_size, folder.iterdir())) if folder.is_dir() else 0
-
-
-def _size(file: Path) -> int:
-    try:
-        return file.stat().st_size
-    except OSError as error:
-        raise unreadable(file, error) from error

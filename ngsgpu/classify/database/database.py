@@ -62,6 +62,7 @@ from ngsgpu.io.output.store import (
     check_sizes,
     damaged_files,
     open_array,
+    size_of,
 )
 
 if TYPE_CHECKING:
@@ -81,6 +82,7 @@ class Partition:
             nothing is to be verified.
         folder: its directory.
         files: sizes and checksums of its files; none for a partition in memory.
+        manifest_bytes: size of its manifest on the disk.
     """
 
     number: int
@@ -90,6 +92,12 @@ class Partition:
     sums: NDArray[np.uint64] = field(default_factory=lambda: np.zeros(0, dtype=np.uint64))
     folder: Path = Path()
     files: FileList = field(default_factory=dict)
+    manifest_bytes: int = 0
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of its files on the disk, by its manifest."""
+        return self.manifest_bytes + size_of(self.files)
 
     def check(self, threads: int = 1) -> None:
         """Compare all of the index with the checksums of its files.
@@ -124,8 +132,8 @@ class Database:
         generation: counts the changes of the database.
         loaded: partitions in memory, by number, for a database that is not on disk.
         verified: whether contents are compared with their checksums.
-        parts: names of the directories of targets and taxonomy on the disk.
         manifest_bytes: size of the manifest on the disk.
+        part_bytes: sizes of its targets and of its taxonomy there, by the manifest.
         held: keeps its files on the disk as long as it lives (``folder.hold_version``).
     """
 
@@ -138,8 +146,8 @@ class Database:
     generation: int = 1
     loaded: dict[int, Partition] = field(default_factory=dict)
     verified: bool = True
-    parts: tuple[str, ...] = ()
     manifest_bytes: int = 0
+    part_bytes: int = 0
     held: HeldVersion | None = field(default=None, repr=False, compare=False)
 
     @cached_property
@@ -175,11 +183,6 @@ class Database:
         if self.held is not None:
             self.held.close()
 
-    def folders(self) -> list[Path]:
-        """The directories of its parts; those of partitions may not be built yet."""
-        names = [*self.parts, *(planned.folder for planned in self.partitions)]
-        return [self.path / name for name in names]
-
     def members(self, number: int) -> Members:
         """A partition's targets."""
         return Members.of(number, self.targets.partition, self.windows)
@@ -189,7 +192,7 @@ class Database:
         return [
             number
             for number, partition in enumerate(self.partitions)
-            if number in self.loaded or (self.path / partition.folder / MANIFEST).exists()
+            if number in self.loaded or (self.path / partition.folder).exists()
         ]
 
     def load_partition(self, number: int) -> Partition:
@@ -223,7 +226,8 @@ class Database:
             check_content(folder, files, {BLOCKS: sums})
             if len(sums) not in (1 << bits for bits in range(index.bits + 1)):
                 raise InputError(folder / f"{BLOCKS}.npy", "does not match the index", REMEDY)
-        return Partition(number, target, first_window, index, sums, folder, files)
+        size = len(sealed(values))
+        return Partition(number, target, first_window, index, sums, folder, files, size)
 
 
 def _check_index(folder: Path, index: Index, values: dict[str, Any], windows: int) -> None:
@@ -324,8 +328,10 @@ def _open(path: Path, *, verified: bool, held: HeldVersion | None) -> Database:
             taxonomy_digest="" if taxonomy is None else taxonomy["digest"],
             generation=values["generation"],
             verified=verified,
-            parts=tuple(own["folder"] for own in (values["targets"], taxonomy) if own is not None),
             manifest_bytes=len(sealed(values)),
+            part_bytes=sum(
+                size_of(own["files"]) for own in (values["targets"], taxonomy) if own is not None
+            ),
             held=held,
         )
     nodes = 0 if database.taxonomy is None else len(database.taxonomy)

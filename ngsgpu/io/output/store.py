@@ -195,6 +195,11 @@ def checksum(path: Path) -> int:
     return value
 
 
+def size_of(files: FileList) -> int:
+    """Bytes of all files of a list."""
+    return sum(own["bytes"] for own in files.values())
+
+
 def check_sizes(folder: Path, files: Mapping[str, Mapping[str, int]]) -> None:
     """Refuse a directory with a missing file or one whose size differs from the manifest.
 
