@@ -21,6 +21,7 @@ from ngsgpu.evaluate.truth.matching import Counterparts, names_of
 from ngsgpu.evaluate.truth.streams import RecordStream, check_true_lengths, unwrapped
 from ngsgpu.io.inputs import plan_lanes
 from ngsgpu.io.paths import Paths, listed
+from ngsgpu.io.reread import unchanged
 from ngsgpu.jit import Integer, njit
 from ngsgpu.minhash import build_tables
 from ngsgpu.readset.kmers import estimate_coverage
@@ -60,11 +61,23 @@ def extract(
         The positions, and for each 1 where the consensus is right, otherwise 0.
 
     Raises:
-        InputError: a file cannot be read, or a read has no truth.
+        InputError: a file cannot be read, or changes meanwhile, or a read has no truth.
     """
     truth, in1, in2 = listed(truth), listed(in1), listed(in2)
-    rows_found = _record(in1, in2, parameters, rows, every, threads)
-    rows_found = rows_found[np.argsort(rows_found[:, 1], kind="stable")]
+    with unchanged(map(str, [*in1, *in2])):  # which are read twice
+        rows_found = _record(in1, in2, parameters, rows, every, threads)
+        rows_found = rows_found[np.argsort(rows_found[:, 1], kind="stable")]
+        return _labelled(rows_found, truth, in1, in2, threads)
+
+
+def _labelled(
+    rows_found: Rows,
+    truth: Sequence[str | Path],
+    in1: Sequence[str | Path],
+    in2: Sequence[str | Path],
+    threads: int,
+) -> tuple[Rows, NDArray[np.int8]]:
+    """The positions whose truth is known, which ascend by read, and whether each is right."""
     labels = np.full(len(rows_found), UNKNOWN, dtype=np.int8)
     members = [in1, in2] if in2 else [in1]
     streams = [RecordStream(list(paths), threads) for paths in members]

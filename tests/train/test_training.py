@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from ngsgpu.cli import main
 from ngsgpu.correct.forests.forest import FEATURES, LEAF, Model, accepts
 from ngsgpu.errors import InputError, UsageError
+from ngsgpu.train import extract
 from ngsgpu.train.fit import Settings, fit, fit_groups
 from ngsgpu.train.samples import load_forests, load_samples, save_samples, select
 from tests.support.correct.scenarios import mutated
@@ -59,6 +61,25 @@ def samples(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
         command = ["train", "extract", *reads, "-o", paths[-1], "--group", group, "-t", "1"]
         assert main([*command, "--every", "1"]) == 0
     return folder, paths
+
+
+def test_reads_that_change_between_their_two_readings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    reads = write_reads(tmp_path, "a", 0)
+    record = extract._record
+
+    def record_and_change(*arguments: Any) -> Any:
+        found = record(*arguments)
+        path = Path(reads[3])
+        (tmp_path / "other").write_text(path.read_text().replace("A", "C", 50))
+        (tmp_path / "other").replace(path)
+        return found
+
+    monkeypatch.setattr(extract, "_record", record_and_change)
+    assert main(["train", "extract", *reads, "-o", str(tmp_path / "s.npz"), "--group", "a"]) == 2
+    assert "a_2.fq: the file changed during the run" in capsys.readouterr().err
+    assert not (tmp_path / "s.npz").exists()
 
 
 def test_from_reads_to_a_model_that_corrects(
