@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from ngsgpu.device.pinned import PinnedPool
 from ngsgpu.device.plan import gpu_memory
+from ngsgpu.device.team import free_unused
 from ngsgpu.io.compress.source import Source
 from ngsgpu.io.gpu.feed import (
     TAIL_BYTES,
@@ -87,7 +88,7 @@ class _Text:
 
         self.array = cupy.empty(size, dtype=cupy.uint8)
         self.copied: Any = None
-        self._free = free
+        self._free: queue.Queue[_Text] | None = free
         self._lock = threading.Lock()
         self._lent = 1
 
@@ -104,7 +105,14 @@ class _Text:
             if self._lent:
                 return
             self._lent = 1
-        self._free.put(self)
+            free = self._free
+        if free is not None:
+            free.put(self)
+
+    def retire(self) -> None:
+        """Note that nothing more will be inflated to it, and nobody waits for it."""
+        with self._lock:
+            self._free = None
 
 
 class _StoppedError(Exception):
@@ -179,9 +187,10 @@ class InflatedFeed:
         return item
 
     def close(self) -> None:
-        """Stop inflating."""
+        """Stop inflating, and give the memory for it back: to other streams and processes, too."""
         self._stopped.set()
         self._thread.join()
+        free_unused()
 
     def _run(self) -> None:
         import cupy
@@ -220,8 +229,9 @@ class InflatedFeed:
 
         batch = self._batch_bytes
         free: queue.Queue[_Text] = queue.Queue()
-        for _ in range(_TEXTS):
-            free.put(_Text(text_room(batch) + 1, free))
+        texts = [_Text(text_room(batch) + 1, free) for _ in range(_TEXTS)]
+        for text in texts:
+            free.put(text)
         line_feed = cupy.asarray(np.full(1, ord("\n"), dtype=np.uint8))
         host = PinnedPool(self._chunk_bytes, _HOST_BUFFERS)
         inflater = Inflater(batch)
@@ -243,6 +253,8 @@ class InflatedFeed:
             inflater.finish()
         finally:
             file.close()
+            for text in texts:
+                text.retire()
 
     def _next(self, free: queue.Queue[_Memory]) -> _Memory:
         """Memory that is free, as soon as there is some."""
