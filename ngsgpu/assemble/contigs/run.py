@@ -36,6 +36,7 @@ from ngsgpu.io.output.atomic import check_distinct
 from ngsgpu.io.output.writer import OutputSet
 from ngsgpu.io.paths import Paths as FilePaths
 from ngsgpu.io.paths import listed
+from ngsgpu.io.reread import unchanged
 from ngsgpu.io.text.diagnose import PhredOffset
 from ngsgpu.io.text.reader import read_batches
 from ngsgpu.io.text.sample import ReadSample
@@ -118,7 +119,7 @@ def assemble_files(
         options: threads and memory; do not affect the contigs.
 
     Raises:
-        InputError: a file cannot be read.
+        InputError: a file cannot be read, or changes meanwhile.
         OutputError: an output cannot be written; none is then.
         HostMemoryError: the memory is too small.
         UsageError: the files are inconsistent.
@@ -147,9 +148,12 @@ def assemble_files(
                     raise UsageError(f"{path}: reads are read twice; name files, not streams")
     warn_of_mates(lanes)
     places = {name: at for at, name in enumerate(n for n, p in wanted.items() if p is not None)}
-    with OutputSet(
-        outputs, threads=options.threads, compression_level=options.compress_level
-    ) as files:
+    with (
+        OutputSet(
+            outputs, threads=options.threads, compression_level=options.compress_level
+        ) as files,
+        unchanged(path for lane in lanes for path in lane.inputs),
+    ):
         statistics = _run(lanes, outputs[0], parameters, phred_offset, options, files, places)
         statistics.time_s["total"] = round(time.monotonic() - begin, 3)
         if "stats" in places:

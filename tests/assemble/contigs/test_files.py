@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import random
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -145,6 +146,24 @@ def test_a_repeat_is_bridged(tmp_path: Path, mates: list[Path], ngsgpu: Commands
     assert (done.status, done.err) == (0, "")
     assert (fasta.read_bytes(), gfa.read_bytes()) == before
     assert names(tmp_path) == ["c.fa", "g.gfa", "s.json"]
+
+
+def test_reads_that_change_between_their_readings(
+    tmp_path: Path, ngsgpu: Commands, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = written(tmp_path, pairs([GENOME], 20, 2))
+    first_graph = run._first_graph
+
+    def graph_and_change(*arguments: Any) -> Any:
+        found = first_graph(*arguments)
+        write(tmp_path / "other", own[0].read_bytes().replace(b"A", b"C", 50)).replace(own[0])
+        return found
+
+    monkeypatch.setattr(run, "_first_graph", graph_and_change)
+    done = ngsgpu("assemble", "-i", own[0], "-I", own[1], "-o", tmp_path / "c.fa")
+    assert done.status == 2
+    assert f"{own[0]}: the file changed during the run" in done.error
+    assert names(tmp_path) == ["R1.fq", "R2.fq"]
 
 
 def test_alleles_and_single_reads(tmp_path: Path, ngsgpu: Commands) -> None:
