@@ -55,10 +55,10 @@ _SHAPE: Final = {
 
 
 def files_of_index(prefix: str | Path) -> list[Path]:
-    """What an index is read from: the files of BWA, or a folder."""
+    """What an index is read from: the files of BWA, beside the sequences, or a folder."""
     if Path(prefix).is_dir():
         return [Path(prefix)]
-    return [Path(f"{prefix}{ending}") for ending in (*bwa.ENDINGS, bwa.SUMS)]
+    return [Path(prefix)] + [Path(f"{prefix}{ending}") for ending in (*bwa.ENDINGS, bwa.SUMS)]
 
 
 def open_index(prefix: str | Path, threads: int = 1) -> tuple[FmIndex, SequencePlaces]:

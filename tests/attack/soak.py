@@ -20,7 +20,8 @@ def attack(arena: Arena, name: str, source: random.Random) -> Verdict:
     """Run a command in memory full of rubbish; its outputs must not depend on anything."""
     command = source.choice(COMMANDS)
     threads, pattern = source.choice(_THREADS), source.randrange(1, 256)
-    limit = source.choice(_LIMITS) if command.arguments[0] in _LIMITED else None
+    is_limited = command.arguments[0] in _LIMITED and "-t" in command.arguments
+    limit = source.choice(_LIMITS) if is_limited else None
     with arena.case(command, name) as case:
         arguments = command.placed(case.folder)
         if "-t" in arguments:

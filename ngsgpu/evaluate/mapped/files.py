@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -25,6 +26,7 @@ from ngsgpu.evaluate.truth.merged import MergedReads
 from ngsgpu.evaluate.truth.reference import Reference, read_reference
 from ngsgpu.evaluate.truth.streams import RecordStream, unwrapped
 from ngsgpu.io.paths import Paths, listed
+from ngsgpu.io.reread import unchanged
 from ngsgpu.io.text.batch import RecordBatch
 from ngsgpu.sequence.codec import CODES
 
@@ -62,7 +64,7 @@ def evaluate_mapped_reads(
         threads: threads that align and decompress.
 
     Raises:
-        InputError: a file cannot be read, or files do not hold the same reads.
+        InputError: a file cannot be read, changes meanwhile, or files do not hold the same reads.
         NgsgpuError: the aligner failed.
         UsageError: options contradict each other.
     """
@@ -81,32 +83,34 @@ def evaluate_mapped_reads(
     for paths in [*raw, *out, [] if merged is None else listed(merged)]:
         for path in paths:
             RecordStream([path], 1)
-    genome = read_reference(reference)
-    if alignments is None:
-        with align_reads(reference, list(zip(*raw, strict=True)), aligner, threads) as sams:
-            aligned = read_alignments(sams, genome, limits.min_mapq)
-    else:
-        aligner = ""
-        aligned = read_alignments(listed(alignments), genome, limits.min_mapq)
-    if not (aligned.rows.place >= 0).any():
-        raise InputError(
-            reference,
-            f"none of the {len(aligned.hashes):,} reads aligns to it with a mapping quality of "
-            f"{limits.min_mapq} or more",
-            "give the genome of these reads, or a lower --min-mapq",
-        )
-    positions = np.zeros(0, dtype=np.int64) if known is None else read_known(known, genome)
-    sites = _find_sites(raw, aligned, genome, positions, limits, threads)
-    corrected = None
-    if out1 is not None:
-        corrected = _compare(raw, out, aligned, genome, sites, limits, threads)
-    merging = None
-    if merged is not None:
-        merging = _judge(raw, listed(merged), aligned, genome, sites, limits, threads)
-    return MappedEvaluation(
-        aligner, limits, len(aligned.hashes), int((aligned.rows.place >= 0).sum()), sites,
-        corrected, merging,
-    )  # fmt: skip
+    read = [*chain(*raw), *chain(*out), *listed(merged or []), reference]
+    with unchanged(map(str, read)):
+        genome = read_reference(reference)
+        if alignments is None:
+            with align_reads(reference, list(zip(*raw, strict=True)), aligner, threads) as sams:
+                aligned = read_alignments(sams, genome, limits.min_mapq)
+        else:
+            aligner = ""
+            aligned = read_alignments(listed(alignments), genome, limits.min_mapq)
+        if not (aligned.rows.place >= 0).any():
+            raise InputError(
+                reference,
+                f"none of the {len(aligned.hashes):,} reads aligns to it with a mapping quality of "
+                f"{limits.min_mapq} or more",
+                "give the genome of these reads, or a lower --min-mapq",
+            )
+        positions = np.zeros(0, dtype=np.int64) if known is None else read_known(known, genome)
+        sites = _find_sites(raw, aligned, genome, positions, limits, threads)
+        corrected = None
+        if out1 is not None:
+            corrected = _compare(raw, out, aligned, genome, sites, limits, threads)
+        merging = None
+        if merged is not None:
+            merging = _judge(raw, listed(merged), aligned, genome, sites, limits, threads)
+        return MappedEvaluation(
+            aligner, limits, len(aligned.hashes), int((aligned.rows.place >= 0).sum()), sites,
+            corrected, merging,
+        )  # fmt: skip
 
 
 class _Scratch:
