@@ -143,6 +143,17 @@ def test_commands(world: World, tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert found == database_contents(open_database(path))
 
 
+def test_statistics_of_a_damaged_partition(copy: Path) -> None:
+    """One without its manifest is none that was not built; sizes are those of the manifests."""
+    database = open_database(copy)
+    folder = copy / database.partitions[0].folder
+    size = sum(path.stat().st_size for path in copy.rglob("*") if path.is_file())
+    assert database_contents(database)["bytes"] == size
+    (folder / "manifest.json").unlink()
+    with pytest.raises(InputError, match="there is no"):
+        database_contents(open_database(copy))
+
+
 def test_statistics(database: Database) -> None:
     found = database_contents(database)
     keys = keys_of_locations(database.load_partition(0).index)
