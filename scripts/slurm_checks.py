@@ -107,6 +107,9 @@ class Study:
     def __post_init__(self) -> None:
         for part in ("config", "data"):
             shutil.copytree(ROOT / ".test" / part, self.folder / part)
+        # Single jobs are looked at: one is enough for each target.
+        with (self.folder / "config" / "config.yaml").open("a") as config:
+            config.write("\ntrim: {enabled: false}\n")
 
     def start(self, *arguments: str, env: dict[str, str] | None = None) -> subprocess.Popen[bytes]:
         """Start Snakemake; what it says goes to snakemake.log."""
