@@ -1,7 +1,8 @@
 """Two workflows of two users share eight GPUs that are not there, and everything gets killed.
 
-Each Snakemake believes it has all eight (``--resources gpu=8``); its jobs take one or two by
-``ngsgpu gpu run`` and hold a witness for each, a lock that no other job may hold. Jobs and their
+Each Snakemake believes it has all eight (``--resources gpu=8``); its jobs take one or two, and
+the last one all, by ``ngsgpu gpu run`` and hold a witness for each, a lock that no other job may
+hold. Jobs and their
 launchers are killed at random, and each Snakemake once, with its jobs left behind, and started
 anew::
 
@@ -56,7 +57,7 @@ rule hold:
         "done/{{job}}",
     retries: 100
     resources:
-        gpu=lambda wildcards: 1 + int(wildcards.job) % 2,
+        gpu=lambda wildcards: {gpus} if wildcards.job == "{last}" else 1 + int(wildcards.job) % 2,
     shell:
         "ngsgpu gpu run -n {{resources.gpu}} --stats stats/{{wildcards.job}}.json"
         " -- sh job.sh {{wildcards.job}} 2>> log && touch {{output}}"
@@ -115,7 +116,7 @@ class Workflow:
     ) -> None:
         self.folder, self.jobs = folder, jobs
         (folder / "stats").mkdir(parents=True)
-        (folder / "Snakefile").write_text(SNAKEFILE.format(jobs=jobs))
+        (folder / "Snakefile").write_text(SNAKEFILE.format(jobs=jobs, last=jobs - 1, gpus=GPUS))
         (folder / "job.sh").write_text(JOB.format(twice=TWICE))
         self.user = NOBODY if prefix else os.getuid()
         if prefix:
