@@ -13,13 +13,11 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
-
-from typer.main import get_command
 
 from ngsgpu.cli import app
+from ngsgpu.cli.adapter import Command, Group, commands_below
+from ngsgpu.declared.parameters import Parameter
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 TABLE = re.compile(
@@ -30,17 +28,10 @@ CODE = re.compile(r"`[^`]*`|(?<![\w-])--?[A-Za-z][\w-]*")
 """What is code in a help: what is marked so, with all that is in it, and options."""
 OPENING = """# Options of all commands
 
-What `ngsgpu COMMAND --help` prints, on one page. [Exit statuses](index.md#exit-statuses) are the
-same for all commands.
+What `ngsgpu COMMAND --help` prints, on one page; `ngsgpu --version` prints the version.
+[Exit statuses](index.md#exit-statuses) are the same for all commands.
 
 """
-
-
-def commands(command: Any, name: str = "ngsgpu") -> Iterator[tuple[str, Any]]:
-    """Each command below one, with its full name; groups come before their commands."""
-    yield name, command
-    for own, below in getattr(command, "commands", {}).items():
-        yield from commands(below, f"{name} {own}")
 
 
 def code(text: str) -> str:
@@ -71,31 +62,29 @@ def description(text: str) -> str:
     return "\n\n".join(parts) + "\n\n"
 
 
-def default(option: Any) -> str:
-    """The value of an option that is not given, as its help shows it."""
-    if option.required:
+def default(parameter: Parameter) -> str:
+    """The value of a parameter that is not given, as its help shows it."""
+    value = parameter.option.word if parameter.default is None else parameter.default
+    if value is ...:
         return "required"
-    if isinstance(option.show_default, str):
-        return prose(option.show_default)
-    value = getattr(option.default, "value", option.default)
-    if not option.show_default or value is None or value is False or value == "":
-        return ""
-    return f"`{value}`"
+    if parameter.option.shown_default is not None:
+        return prose(parameter.option.shown_default)
+    return "" if value is None or value is False or value == "" else f"`{value}`"
 
 
-def table(command: Any) -> str:
+def table(command: Command | Group) -> str:
     """A command's arguments and options as a Markdown table; empty if it has none."""
     rows = []
-    for option in command.params:
-        argument = option.param_type_name == "argument"
-        names = [] if argument else [", ".join(option.opts)]
+    for parameter in getattr(command, "parameters", ()):
+        option = parameter.option
+        names = [] if option.is_argument else [", ".join(option.names or (parameter.flag,))]
         shown = code(" ".join([*names, *filter(None, [option.metavar])]))
-        meaning = prose(option.help or "")
-        if getattr(option, "multiple", False) and "repeat" not in meaning:
+        meaning = prose(option.help)
+        if parameter.is_list and not option.is_argument and "repeat" not in meaning:
             meaning += " Repeatable."
-        if option.envvar:
-            meaning += f" Environment: `{option.envvar}`."
-        rows.append(f"| {shown} | {default(option)} | {meaning.strip()} |\n")
+        if option.environment is not None:
+            meaning += f" Environment: `{option.environment}`."
+        rows.append(f"| {shown} | {default(parameter)} | {meaning.strip()} |\n")
     if not rows:
         return ""
     return "| option | default | meaning |\n|---|---|---|\n" + "".join(rows)
@@ -103,7 +92,8 @@ def table(command: Any) -> str:
 
 def pages() -> dict[Path, str]:
     """Each page that holds options, with its text as it has to be."""
-    known = dict(commands(get_command(app)))
+    known: dict[str, Command | Group] = {"ngsgpu": app}
+    known |= {f"ngsgpu {name}": command for name, command in commands_below(app)}
     chapters = [
         f"## {name}\n\n{description(command.help or '')}{table(command)}"
         for name, command in known.items()

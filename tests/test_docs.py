@@ -10,17 +10,18 @@ from pathlib import Path
 
 import pytest
 import yaml
-from typer.main import get_command
 
 import ngsgpu
 from ngsgpu import correct, errors, evaluate, extend, merge, minhash, readset
 from ngsgpu.cli import app
+from ngsgpu.cli.adapter import Group, commands_below
 from ngsgpu.io.text import batch, pairs, reader
 from ngsgpu.readset import kmers
 from scripts import site_pages
 
 ROOT = Path(__file__).parents[1]
 TOP_PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]
+COMMANDS = dict(commands_below(app))
 PAGES = [*TOP_PAGES, *sorted((ROOT / "docs").glob("*.md"))]
 
 
@@ -86,12 +87,11 @@ def commands(page: Path) -> list[list[str]]:
 @pytest.mark.parametrize("page", PAGES, ids=by_name)
 def test_commands_and_options_exist(page):
     for words in commands(page):
-        command = get_command(app)
-        rest = words
-        while rest and hasattr(command, "commands") and not rest[0].startswith("-"):
-            assert rest[0] in command.commands, f"ngsgpu {' '.join(words)}"
-            command = command.commands[rest[0]]
-            rest = rest[1:]
+        command, name, rest = app, "", words
+        while rest and isinstance(command, Group) and not rest[0].startswith("-"):
+            name = f"{name} {rest[0]}".strip()
+            assert name in COMMANDS, f"ngsgpu {' '.join(words)}"
+            command, rest = COMMANDS[name], rest[1:]
         known = {name for option in command.params for name in option.opts}
         known |= {"-h", "--help"}
         for word in rest:
@@ -204,14 +204,10 @@ def test_options_of_all_commands_are_listed():
     page = (ROOT / "docs/options.md").read_text()
     sections = dict(re.findall(r"^## (.+)\n((?:(?!^## ).*\n?)*)", page, flags=re.MULTILINE))
 
-    def visit(command, name):
+    for name, command in COMMANDS.items():
         for option in command.params:
             if option.param_type_name == "option":
-                assert max(option.opts, key=len) in sections[name], (name, option.opts)
-        for own, below in getattr(command, "commands", {}).items():
-            visit(below, f"{name} {own}")
-
-    visit(get_command(app), "ngsgpu")
+                assert max(option.opts, key=len) in sections[f"ngsgpu {name}"], (name, option.opts)
     assert len(sections) > 15
 
 
@@ -237,7 +233,7 @@ def test_what_the_pages_name_of_packages_can_be_imported():
 
 def test_options_of_correct_are_described():
     page = (ROOT / "docs" / "correct.md").read_text()
-    for option in get_command(app).commands["correct"].params:
+    for option in COMMANDS["correct"].params:
         longest = max(option.opts, key=len)
         if longest not in ("--in1", "--in2", "--out1", "--out2", "--help"):
             assert longest in page, longest
@@ -245,7 +241,7 @@ def test_options_of_correct_are_described():
 
 def test_options_of_merge_are_described():
     page = (ROOT / "docs" / "merge.md").read_text()
-    for option in get_command(app).commands["merge"].params:
+    for option in COMMANDS["merge"].params:
         longest = max(option.opts, key=len)
         assert longest in page or longest == "--help", longest
 

@@ -44,12 +44,12 @@ SLOW_TO_LEAVE = """
 import threading, time
 from ngsgpu import cli
 
-def work(**_):
+def work(_):
     threading.Thread(target=time.sleep, args=(60,)).start()
     print("ready", flush=True)
     time.sleep(60)
 
-cli.app = work
+cli._run = work
 cli.main_cli()
 """
 

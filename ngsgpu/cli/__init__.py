@@ -1,8 +1,8 @@
 """The command line: one module per command, which parses, validates and calls the package.
 
-At module level, commands import only the standard library, Typer and ``ngsgpu.errors``; heavy
-imports happen inside the command to keep ``--help`` fast. Help is plain text for the same reason:
-Typer's boxes would import rich.
+Only the module of the command that is called is imported. At module level, commands import only
+the standard library, click, ``ngsgpu.errors`` and what declares parameters; heavy imports happen
+inside the command, while CUDA starts.
 
 Results go to files or standard output, messages through the logger ``ngsgpu`` to standard error.
 """
@@ -10,65 +10,96 @@ Results go to files or standard output, messages through the logger ``ngsgpu`` t
 from __future__ import annotations
 
 import contextlib
-import functools
 import os
 import signal
 import sys
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
-import typer
+import click
 
 from ngsgpu._version import __version__
 from ngsgpu.cli import standard
+from ngsgpu.cli.adapter import Entry, Group
 from ngsgpu.ending import Terminated, ends_when_asked, leave, message_of, status_of
 from ngsgpu.errors import OUT_OF_MEMORY, NgsgpuError, is_out_of_memory, out_of_memory
 
+COMMANDS: Final = {
+    "correct": Entry("correct:correct", "Correct substitution errors in Illumina reads."),
+    "extend": Entry("extend:extend", "Extend read pairs to long reads (CAREx)."),
+    "merge": Entry("merge:merge", "Merge overlapping read pairs."),
+    "deplete": Entry(
+        "deplete:deplete", "Take the reads of a host (human, for example) out of FASTQ files."
+    ),
+    "deplete-index": Entry(
+        "deplete:deplete_index", "Index the genome of a host for ngsgpu deplete."
+    ),
+    "adapters": Entry(
+        "adapters:adapters",
+        "Check reads, and look for adapters and tails of G in a sample of them.",
+    ),
+    "unitigs": Entry(
+        "unitigs:unitigs", "Compact the de Bruijn graph of reads or genomes into unitigs."
+    ),
+    "assemble": Entry("assemble:assemble", "Assemble the reads of an isolate into contigs."),
+    "classify": Entry(
+        "classify:classify",
+        "Classify reads by the minhash features they share with reference sequences (MetaCache).",
+    ),
+    "classify-merge": Entry(
+        "classify:classify_merge",
+        "Classify the reads of a sample from the candidates of all partitions.",
+    ),
+    "classify-table": Entry(
+        "classify:classify_table",
+        "Merge the Kraken-style reports of several samples into tables of taxa by samples.",
+    ),
+    "report": Entry("report:report", "Write a self-contained HTML report of a study."),
+    "doctor": Entry(
+        "doctor:doctor", "Check the installation and the hardware, and explain how to fix problems."
+    ),
+    "compile": Entry(
+        "compile:compile",
+        "Compile the kernels before they are needed, as for a container image.",
+    ),
+    "db": Entry("db:COMMANDS", "Build and inspect classification databases."),
+    "evaluate": Entry("evaluate:COMMANDS", "Compare results with the truth."),
+    "gpu": Entry("gpu:COMMANDS", "List GPUs and lease them to programs."),
+    "index": Entry("index:COMMANDS", "Index references, and find exact matches in them."),
+    "kmers": Entry("kmers:COMMANDS", "Count k-mers, and use the counts."),
+    "train": Entry(
+        "train:COMMANDS", "Train the forests of ngsgpu correct --model on simulated reads."
+    ),
+    "workflow": Entry("workflow:COMMANDS", "Begin a study with the Snakemake workflow."),
+}
+"""All commands and groups of them, in the order of the help."""
 
-class _Application(typer.Typer):
-    """Typer puts the commands together at every call; here once, which takes longer than most."""
 
-    @functools.cached_property
-    def _commands(self) -> Any:
-        return typer.main.get_command(self)
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._commands(*args, **kwargs)
+def _print_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if wanted:
+        click.echo(f"ngsgpu {__version__}")
+        ctx.exit()
 
 
-app = _Application(
+app = Group(
+    COMMANDS,
     name="ngsgpu",
     help="Correct, merge, extend and classify Illumina short reads, and evaluate the results.",
     epilog="Exit status: 0 success, 1 failure while running, 2 wrong usage or unreadable input, "
     "3 too little memory of the host or GPU, 130 interrupted, 143 terminated, 128 + N ended by "
     "signal N.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    params=[
+        click.Option(
+            ["--version"],
+            is_flag=True,
+            expose_value=False,
+            is_eager=True,
+            callback=_print_version,
+            help="Print the version.",
+        )
+    ],
+    callback=lambda: _log_to_stderr(),
 )
-
-# Click is bundled with Typer or a dependency, depending on Typer's version; find its base error.
-_WrongUse: Any = next(
-    kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException"
-)
-
-
-def _print_version(wanted: bool) -> None:
-    if wanted:
-        typer.echo(f"ngsgpu {__version__}")
-        raise typer.Exit
-
-
-@app.callback()
-def _options(
-    version: bool = typer.Option(
-        False, "--version", callback=_print_version, is_eager=True, help="Print the version."
-    ),
-) -> None:
-    """Correct, merge, extend and classify Illumina short reads, and evaluate the results."""
-    _log_to_stderr()
 
 
 def _log_to_stderr() -> None:
@@ -94,49 +125,6 @@ def _log_to_stderr() -> None:
     logger.setLevel(logging.INFO)
 
 
-def _register() -> None:
-    from ngsgpu.cli import (
-        adapters,
-        assemble,
-        classify,
-        compile,
-        correct,
-        db,
-        deplete,
-        doctor,
-        evaluate,
-        extend,
-        gpu,
-        index,
-        kmers,
-        merge,
-        report,
-        train,
-        unitigs,
-        workflow,
-    )
-    from ngsgpu.cli.files import guard
-    from ngsgpu.cli.options import add_commands
-
-    add_commands(app, correct.correct, extend.extend, merge.merge)
-    add_commands(app, deplete.deplete, deplete.deplete_index, adapters.adapters)
-    add_commands(app, unitigs.unitigs, assemble.assemble)
-    add_commands(app, classify.classify, classify.classify_merge, classify.classify_table)
-    add_commands(app, report.report, doctor.doctor, compile.compile)
-    groups = {
-        "db": db,
-        "evaluate": evaluate,
-        "gpu": gpu,
-        "index": index,
-        "kmers": kmers,
-        "train": train,
-        "workflow": workflow,
-    }
-    for name, group in groups.items():
-        app.add_typer(group.app, name=name)
-    guard(app)
-
-
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line and return its exit status.
 
@@ -150,15 +138,13 @@ def main(arguments: list[str] | None = None) -> int:
     """
     try:
         with ends_when_asked(), _blaming_changed_files():
-            status = app(args=arguments, standalone_mode=False)
+            status = _run(sys.argv[1:] if arguments is None else arguments)
             if sys.stdout is not None:
                 sys.stdout.flush()
-        if status == 130:  # Typer's status for Ctrl-C
-            raise KeyboardInterrupt
     except NgsgpuError as error:
         standard.say_error(str(error))
         return error.exit_status
-    except (typer.Abort, KeyboardInterrupt):
+    except KeyboardInterrupt:
         print(message_of(signal.SIGINT), file=sys.stderr)
         return status_of(signal.SIGINT)
     except Terminated as error:
@@ -168,11 +154,21 @@ def main(arguments: list[str] | None = None) -> int:
         # The reader of standard output has exited (``| head``).
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return 1
-    except _WrongUse as error:
+    except click.ClickException as error:
         error.show()
         return int(error.exit_code)
     except (MemoryError, OSError, ValueError, OverflowError, ImportError, RuntimeError) as error:
         return _unforeseen(error)
+    return status
+
+
+def _run(arguments: list[str]) -> int:
+    """Run a command; what it returns, if anything, is the exit status."""
+    try:
+        with app.make_context("ngsgpu", list(arguments)) as context:
+            status = app.invoke(context)
+    except click.exceptions.Exit as end:
+        return end.exit_code
     return status if isinstance(status, int) else 0
 
 
@@ -217,6 +213,3 @@ def main_cli() -> None:
     """Entry point of the ``ngsgpu`` script."""
     standard.prepare()
     leave(main())
-
-
-_register()

@@ -2,35 +2,32 @@
 
 from __future__ import annotations
 
-import typer
+import click
 
 from ngsgpu.cli.options import (
     FirstMates,
+    HostRun,
     InterleavedInput,
-    Memory,
-    PhredChoice,
     PhredOffsetOption,
-    Quiet,
     SecondMates,
     StatsFile,
-    Threads,
-    option,
 )
 from ngsgpu.cli.run import cpu_options, phred
+from ngsgpu.declared.options import option
+from ngsgpu.declared.roles import Written
 
 
 def adapters(
     in1: FirstMates = None,
     in2: SecondMates = None,
     interleaved: InterleavedInput = False,
-    fasta: str | None = option(
+    fasta: Written | None = option(
         None, "FILE", "Write the adapters here (FASTA); none if there is no need to trim."
     ),
     stats: StatsFile = None,
-    phred_offset: PhredOffsetOption = PhredChoice.auto,
-    threads: Threads = 0,
-    memory: Memory = None,
-    quiet: Quiet = False,
+    phred_offset: PhredOffsetOption = "auto",
+    *,
+    run: HostRun,
 ) -> None:
     """Check reads, and look for adapters and tails of G in a sample of them.
 
@@ -49,7 +46,7 @@ def adapters(
         phred_offset=phred(phred_offset),
         stats=stats,
         fasta=fasta,
-        options=cpu_options(threads, memory, quiet),
+        options=cpu_options(run),
     )
-    if not quiet:
-        typer.echo("\n".join(found.summary()), err=True)
+    if not run.quiet:
+        click.echo("\n".join(found.summary()), err=True)

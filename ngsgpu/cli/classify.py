@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-import typer
+import click
 
-from ngsgpu.cli.classify_options import CallOptions, GpuMemory, Gpus, NoVerify, OutputFiles
+from ngsgpu.cli.classify_options import CallOptions, ClassifyRun, NoVerify, OutputFiles
 from ngsgpu.cli.options import (
-    BackendChoice,
-    BackendOption,
     CompressLevel,
-    Compute,
     InterleavedInput,
-    PhredChoice,
     PhredOffsetOption,
-    Quiet,
     SecondMates,
-    Threads,
-    option,
+    ThreadsRun,
 )
 from ngsgpu.cli.run import cpu_options, open_run, phred
+from ngsgpu.declared.options import argument, option
+from ngsgpu.declared.roles import Read, ReadDatabase, ReadPath, Reads, Sheet, Text, Written
 from ngsgpu.errors import UsageError
 
 if TYPE_CHECKING:
@@ -33,23 +30,23 @@ if TYPE_CHECKING:
 
 def classify(
     *,
-    database: str | None = option(None, "DIR", "The database.", "-d", "--database"),
-    references: list[str] | None = option(
+    database: ReadDatabase | None = option(None, "DIR", "The database.", "-d", "--database"),
+    references: list[Read] | None = option(
         None,
         "FILE",
         "Build a database of these files in memory, in place of -d; repeat for more.",
     ),
-    taxonomy: str | None = option(None, "DIR", "For --references."),
-    maps: list[str] | None = option(
+    taxonomy: Read | None = option(None, "DIR", "For --references."),
+    maps: list[Read] | None = option(
         None, "FILE", "For --references; see `ngsgpu db build`.", "--map"
     ),
-    in1: list[str] | None = option(
+    in1: list[Reads] | None = option(
         None, "FILE", "Reads or first mates; repeat for each lane.", "-i", "--in1"
     ),
     in2: SecondMates = None,
     interleaved: InterleavedInput = False,
-    sample: str | None = option(None, "NAME", "Sample name.", show_default="from -i"),
-    samples: str | None = option(
+    sample: Text | None = option(None, "NAME", "Sample name.", shown_default="from -i"),
+    samples: Sheet | None = option(
         None,
         "FILE",
         "Sample sheet, in place of -i: columns sample, fastq_1, fastq_2; {sample} in output names "
@@ -58,20 +55,16 @@ def classify(
     only_partition: int | None = option(
         None, "K", "Query only this partition; needs --candidates."
     ),
-    candidates: str | None = option(
+    candidates: Written | None = option(
         None, "FILE", "Write only candidates, for `ngsgpu classify-merge`."
     ),
     files: OutputFiles,
     calls: CallOptions,
     compress_level: CompressLevel = 1,
-    phred_offset: PhredOffsetOption = PhredChoice.auto,
-    threads: Threads = 0,
-    backend: BackendOption = BackendChoice.auto,
-    gpus: Gpus = None,
-    gpu_memory: GpuMemory = None,
+    phred_offset: PhredOffsetOption = "auto",
     no_verify: NoVerify = False,
-    quiet: Quiet = False,
-) -> None:
+    run: ClassifyRun,
+) -> int:
     """Classify reads by the minhash features they share with reference sequences (MetaCache).
 
     Reads are FASTQ or FASTA of any length, plain, gzip, BGZF, bzip2, xz or zstd, or BAM or CRAM;
@@ -95,9 +88,9 @@ def classify(
     if (only_partition is None) != (candidates is None):
         raise UsageError("--only-partition and --candidates go together")
     parameters = calls.parameters()
-    most = _max_gpus(database, only_partition) if gpus is not None and gpus > 1 else None
+    most = _max_gpus(database, only_partition) if (run.gpus or 0) > 1 else None
     with open_run(
-        Compute(threads, backend, gpus, gpu_memory, quiet, compress_level=compress_level),
+        replace(run, compress_level=compress_level),
         "ngsgpu.io.gpu.parse",
         "ngsgpu.classify.query.gpu",
         "ngsgpu.classify.outputs.gpu",
@@ -138,28 +131,25 @@ def classify(
         offset = phred(phred_offset)
         if samples == "-":
             also_read = [*filter(None, [database, taxonomy]), *(references or []), *(maps or [])]
-            _classify_stream(classifier, outputs, also_read, offset, quiet=quiet)
-            return
+            return _classify_stream(classifier, outputs, also_read, offset, quiet=run.quiet)
         done = classifier.classify(found, outputs, phred_offset=offset)
-    _say(done, classifier.engine.database, quiet or candidates is not None)
+    _say(done, classifier.engine.database, run.quiet or candidates is not None)
+    return 0
 
 
 def classify_merge(
     *,
     candidates: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="CANDIDATES...", help="Candidate files, one per partition.", show_default=False
-        ),
+        list[Reads],
+        argument(..., "CANDIDATES...", "Candidate files, one per partition."),
     ],
-    database: str = option(..., "DIR", "The database.", "-d", "--database", show_default=False),
-    sample: str | None = option(None, "NAME", "Sample name.", show_default="from the files"),
+    database: ReadDatabase = option(..., "DIR", "The database.", "-d", "--database"),
+    sample: Text | None = option(None, "NAME", "Sample name.", shown_default="from the files"),
     files: OutputFiles,
     calls: CallOptions,
     compress_level: CompressLevel = 1,
-    threads: Threads = 0,
     no_verify: NoVerify = False,
-    quiet: Quiet = False,
+    run: ThreadsRun,
 ) -> None:
     """Classify the reads of a sample from the candidates of all partitions.
 
@@ -169,7 +159,7 @@ def classify_merge(
     from ngsgpu.classify.database.database import open_database
     from ngsgpu.classify.run.pipeline import Classifier
 
-    options = cpu_options(threads, None, quiet, compress_level)
+    options = cpu_options(run, compress_level)
     outputs = files.outputs()
     outputs.check(1)
     classifier = Classifier(
@@ -179,32 +169,30 @@ def classify_merge(
         rules=calls.rules(),
         options=options,
     )
-    _say([classifier.merge(candidates, outputs, sample)], classifier.engine.database, quiet)
+    _say([classifier.merge(candidates, outputs, sample)], classifier.engine.database, run.quiet)
 
 
 def classify_table(
     *,
     reports: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="REPORTS...",
-            help="Kraken-style reports, one a sample: SAMPLE.kraken2.report.txt.",
-            show_default=False,
+        list[ReadPath],
+        argument(
+            ..., "REPORTS...", "Kraken-style reports, one a sample: SAMPLE.kraken2.report.txt."
         ),
     ],
-    reads: str | None = option(None, "FILE", "Table of reads at and below each taxon."),
-    abundances: str | None = option(
+    reads: Written | None = option(None, "FILE", "Table of reads at and below each taxon."),
+    abundances: Written | None = option(
         None, "FILE", "Table of estimated abundances at each rank, in per cent of the reads."
     ),
-    ranks: str = option(
+    ranks: Text = option(
         "domain,phylum,class,order,family,genus,species",
         "LIST",
         "Ranks in --reads and --abundances.",
     ),
-    taxpasta: str | None = option(
+    taxpasta: Written | None = option(
         None, "FILE", "Table of reads of each taxon itself, as `taxpasta merge` writes it."
     ),
-    biom: str | None = option(None, "FILE", "BIOM table of all samples."),
+    biom: Written | None = option(None, "FILE", "BIOM table of all samples."),
 ) -> None:
     """Merge the Kraken-style reports of several samples into tables of taxa by samples.
 
@@ -243,22 +231,25 @@ def _classify_stream(
     phred_offset: Literal["auto", 33, 64],
     *,
     quiet: bool,
-) -> None:
-    """Classify the samples that standard input names, and print a line for each."""
+) -> int:
+    """Classify the samples that standard input names, and print a line for each.
+
+    Returns:
+        The exit status, of the worst failure.
+    """
     from ngsgpu.classify.run.stream import classify_stream
 
     def done(statistics: ClassificationStatistics) -> None:
         if not (quiet or outputs.candidates):
-            typer.echo("\n".join(statistics.summary()), err=True)
+            click.echo("\n".join(statistics.summary()), err=True)
 
     with open(0, encoding="utf-8-sig", errors="replace", closefd=False) as lines:
         failures = classify_stream(
-            classifier, lines, outputs, typer.echo, done, also_read=also_read,
+            classifier, lines, outputs, click.echo, done, also_read=also_read,
             phred_offset=phred_offset,
         )  # fmt: skip
     _say([], classifier.engine.database, quiet or outputs.candidates is not None)
-    if failures:
-        raise typer.Exit(max(failures))
+    return max(failures, default=0)
 
 
 def _max_gpus(database: str | None, only_partition: int | None) -> int | None:
@@ -281,8 +272,6 @@ def _database(
     *,
     verified: bool,
 ) -> Database:
-    from dataclasses import replace
-
     from ngsgpu.classify.database.build import build_database
     from ngsgpu.classify.database.database import open_database
     from ngsgpu.classify.database.source import find_sources
@@ -308,6 +297,6 @@ def _say(done: list[ClassificationStatistics], database: Database, quiet: bool) 
 
     if not quiet:
         for statistics in done:
-            typer.echo("\n".join(statistics.summary()), err=True)
+            click.echo("\n".join(statistics.summary()), err=True)
         for line in taxon_lines(database):
-            typer.echo(line, err=True)
+            click.echo(line, err=True)

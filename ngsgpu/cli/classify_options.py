@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated
 
-from ngsgpu.cli.options import flag, group, option
+from ngsgpu.cli.options import Compute
+from ngsgpu.declared.options import flag, option
+from ngsgpu.declared.roles import Text, Written
 
 if TYPE_CHECKING:
     from ngsgpu.classify.params import QueryParameters
@@ -19,12 +21,16 @@ Gpus = Annotated[
         ...,
         "N",
         "GPUs to use; partitions, or else reads, are distributed over them; 0: none.",
-        show_default="1 if available",
+        shown_default="1 if available",
     ),
 ]
-GpuMemory = Annotated[
-    str | None, option(..., "SIZE", "Memory budget per GPU.", show_default="free memory")
-]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClassifyRun(Compute):
+    """A run that looks up features."""
+
+    gpus: Gpus = None
 
 
 NoVerify = Annotated[
@@ -33,34 +39,33 @@ NoVerify = Annotated[
 
 
 @dataclass(frozen=True)
-@group
 class OutputFiles:
     """Output files, named as in ``SampleOutputs``."""
 
-    reads: str | None = option(
+    reads: Written | None = option(
         None, "FILE", "Table of calls, one line per read; -: standard output.", "-o", "--out"
     )
-    kraken_reads: str | None = option(None, "FILE", "Calls in Kraken's per-read format.")
-    report: str | None = option(
+    kraken_reads: Written | None = option(None, "FILE", "Calls in Kraken's per-read format.")
+    report: Written | None = option(
         None,
         "FILE",
         "Kraken-style report; name it SAMPLE.kraken2.report.txt for MultiQC.",
     )
-    krona: str | None = option(None, "FILE", "Krona text input (ktImportText).")
-    cami: str | None = option(None, "FILE", "CAMI profile.")
-    biom: str | None = option(None, "FILE", "BIOM table of all samples.")
-    abundance: str | None = option(
+    krona: Written | None = option(None, "FILE", "Krona text input (ktImportText).")
+    cami: Written | None = option(None, "FILE", "CAMI profile.")
+    biom: Written | None = option(None, "FILE", "BIOM table of all samples.")
+    abundance: Written | None = option(
         None, "FILE", "Estimated abundances at --abundance-rank, also by genome size."
     )
-    coverage: str | None = option(
+    coverage: Written | None = option(
         None, "FILE", "Coverage of the reference sequences by mapped reads."
     )
-    evidence: str | None = option(
+    evidence: Written | None = option(
         None,
         "FILE",
         "Table of the species that reads look like: identity, reads, coverage, verdict.",
     )
-    stats: str | None = option(None, "FILE", "Run statistics (JSON).")
+    stats: Written | None = option(None, "FILE", "Run statistics (JSON).")
 
     def outputs(self, candidates: str | None = None) -> SampleOutputs:
         """Convert to the classifier's ``SampleOutputs``."""
@@ -70,21 +75,20 @@ class OutputFiles:
 
 
 @dataclass(frozen=True)
-@group
 class CallOptions:
     """Options for calling reads and for the outputs' contents."""
 
-    columns: str = option(
+    columns: Text = option(
         "taxon,score,target,range",
         "LIST",
         "Columns of -o after the read name: taxon, score, target, range, in this order.",
     )
-    abundance_rank: str = option("species", "LIST", "Ranks of --abundance, separated by commas.")
+    abundance_rank: Text = option("species", "LIST", "Ranks of --abundance, separated by commas.")
     min_hits: int | None = option(
         None,
         "N",
         "Minimum features a read shares with its best candidate.",
-        show_default="3",
+        shown_default="3",
     )
     hit_difference: float = option(
         1.0,
@@ -102,7 +106,7 @@ class CallOptions:
         None,
         "X",
         "Minimum fraction for a species call; below it the call moves up one rank.",
-        show_default="0; 0.22 without --species-identity",
+        shown_default="0; 0.22 without --species-identity",
     )
     candidates_kept: int = option(6, "N", "Candidates kept per read, 1 to 64.")
     metacache: bool = flag(
@@ -110,16 +114,16 @@ class CallOptions:
         "--species-identity off (for a database with --sketch 16).",
         "--metacache",
     )
-    ties: str = option(
+    ties: Text = option(
         "",
         "first|ambiguous",
         "Without a taxonomy, reads with several close candidates get the best one (on ties, the "
         "first in the database) or stay unclassified.",
-        show_default="first; ambiguous with --metacache",
+        shown_default="first; ambiguous with --metacache",
     )
-    insert_size: int = option(0, "N", "Maximum span of a pair.", show_default="read lengths")
-    lowest: str = option("sequence", "RANK", "Lowest rank of calls.")
-    highest: str = option("domain", "RANK", "Highest rank of calls; above: unclassified.")
+    insert_size: int = option(0, "N", "Maximum span of a pair.", shown_default="read lengths")
+    lowest: Text = option("sequence", "RANK", "Lowest rank of calls.")
+    highest: Text = option("domain", "RANK", "Highest rank of calls; above: unclassified.")
     coverage_filter: float = option(
         0.0,
         "X",
@@ -146,7 +150,7 @@ class CallOptions:
         None,
         "X",
         "With --species-identity: errors per base of the reads, such as 0.05 for nanopore reads.",
-        show_default="estimated, up to 0.014",
+        shown_default="estimated, up to 0.014",
     )
     max_accident: float = option(
         1.0,

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-import typer
+import click
 
-from ngsgpu.cli.options import Quiet, Threads, flag, option
+from ngsgpu.cli.options import Quiet, Threads
+from ngsgpu.declared.options import flag, option
+from ngsgpu.declared.roles import Text
 
 
 def compile(
     cpu: bool = flag("Only the kernels for CPUs.", "--cpu"),
     gpu: bool = flag("Only the kernels for GPUs; needs no GPU.", "--gpu"),
-    arch: list[str] | None = option(
+    arch: list[Text] | None = option(
         None,
         "ARCH",
         "GPU architecture, as sm_90; repeatable.",
         "--arch",
-        show_default="of this machine's GPUs; without one, and with --shared, the common ones",
+        shown_default="of this machine's GPUs; without one, and with --shared, the common ones",
     ),
     all_archs: bool = flag("All GPU architectures that the CUDA compiler knows.", "--all"),
     shared: bool = flag(
@@ -49,7 +51,7 @@ def compile(
         if importlib.util.find_spec("cupy") or gpu or arch or all_archs:
             _compile_for_gpus(arch, all_archs, shared, workers, quiet)
         elif not quiet:
-            typer.echo("CuPy is not installed: no kernels for GPUs", err=True)
+            click.echo("CuPy is not installed: no kernels for GPUs", err=True)
     if cpu or not gpu:
         _compile_for_cpus(shared, workers, quiet)
 
@@ -76,7 +78,7 @@ def _compile_for_gpus(
     count = precompile(targets, threads, shared)
     if not quiet:
         names = [target.architecture for target in targets]
-        typer.echo(f"{count} kernel files for {', '.join(names)} are compiled", err=True)
+        click.echo(f"{count} kernel files for {', '.join(names)} are compiled", err=True)
 
 
 def _compile_for_cpus(shared: bool, threads: int, quiet: bool) -> None:
@@ -88,4 +90,4 @@ def _compile_for_cpus(shared: bool, threads: int, quiet: bool) -> None:
         rest = f" (and {len(failed) - 1} more)" if len(failed) > 1 else ""
         raise NgsgpuError(f"kernels for CPUs are not all compiled: {failed[0]}{rest}")
     if not quiet:
-        typer.echo(f"the CPU kernels of {count} commands are compiled", err=True)
+        click.echo(f"the CPU kernels of {count} commands are compiled", err=True)

@@ -2,32 +2,36 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
-from ngsgpu.cli.options import Paths, QualityBits, SecondMates, StageRun, flag, option
-from ngsgpu.cli.run import number_or, open_run, phred, say, show_plan
+from ngsgpu.cli.options import (
+    FirstOutputs,
+    QualityBits,
+    ReadsOrFirstMates,
+    SecondMates,
+    SecondOutputs,
+    StageRun,
+)
+from ngsgpu.cli.run import open_run, phred, say, show_plan
+from ngsgpu.declared.options import flag, option
+from ngsgpu.declared.roles import Prefix, Read
 from ngsgpu.errors import UsageError
 
 
 def correct(
     *,
-    in1: Paths | None = option(
-        None, "FILE", "Reads or first mates; repeat for each lane.", "-i", "--in1"
-    ),
+    in1: ReadsOrFirstMates = None,
     in2: SecondMates = None,
-    out1: Paths | None = option(
-        None, "FILE", "Output for -i: one per lane or one for all.", "-o", "--out1"
-    ),
-    out2: Paths | None = option(
-        None, "FILE", "Output for -I: one per lane or one for all.", "-O", "--out2"
-    ),
+    out1: FirstOutputs = None,
+    out2: SecondOutputs = None,
     interleaved: bool = flag("-i and -o hold interleaved pairs.", "--interleaved"),
-    coverage: str = option(
-        "auto",
+    coverage: float | None = option(
+        None,
         "X",
         "Sequencing depth (reads per genome position); auto estimates it from the k-mer spectrum.",
+        word="auto",
     ),
-    method: str = option(
+    method: Literal["msa", "spectrum"] = option(
         "msa",
         "msa|spectrum",
         "msa: align overlapping reads (CARE); spectrum: replace rare k-mers by frequent ones, "
@@ -38,7 +42,7 @@ def correct(
         "K",
         "k-mer length: of the minhash tables, 8 to 32; with --method spectrum 11 to 31, and by "
         "default chosen by the size of the genome.",
-        show_default="20",
+        shown_default="20",
     ),
     hashes: int = option(
         48,
@@ -47,7 +51,7 @@ def correct(
         "(10 bytes per read and table).",
     ),
     quality_bits: QualityBits = 8,
-    model: str = option(
+    model: Read = option(
         "none",
         "none|default|FILE",
         "Trained forests that decide where an alignment is unclear: none (fixed thresholds), "
@@ -57,33 +61,35 @@ def correct(
         None,
         "P",
         "With --model, least probability at which a base of the read itself is changed.",
-        show_default="the model's",
+        shown_default="the model's",
     ),
     candidate_threshold: float | None = option(
         None,
         "P",
         "The same for a base of an overlapping read.",
-        show_default="the model's",
+        shown_default="the model's",
     ),
-    keep_variants: str = option(
-        "auto",
+    keep_variants: int | None = option(
+        None,
         "N",
         "A base on which N reads agree (at Q20 or above, from different fragments) is an allele "
         "and never changed; auto: as many as the errors of the reads do not explain, at least 3.",
+        word="auto",
     ),
     classic: bool = flag("Decide as CARE 2.3 does; keeps no variants.", "--classic"),
-    min_count: str = option(
-        "auto",
+    min_count: int | None = option(
+        None,
         "N",
         "With --method spectrum, count from which a k-mer is solid; auto: from the histogram.",
+        word="auto",
     ),
-    rule: str = option(
+    rule: Literal["search", "voting", "exhaustive"] = option(
         "search",
         "search|voting|exhaustive",
         "With --method spectrum: search by qualities, vote as CUDA-EC does, or try every change "
         "of one base as GPU-Euler does.",
     ),
-    membership: str = option(
+    membership: Literal["exact", "bloom"] = option(
         "exact",
         "exact|bloom",
         "With --method spectrum, how solid k-mers are kept: a table, or a Bloom filter.",
@@ -93,20 +99,20 @@ def correct(
         None,
         "N",
         "With --rule voting or exhaustive, most changes of a k-mer or read: 1 or 2.",
-        show_default="2",
+        shown_default="2",
     ),
     max_changes: int | None = option(
         None,
         "N",
         "With --method spectrum and --rule search, most changes in any 20 bases, 1 to 20.",
-        show_default="4",
+        shown_default="4",
     ),
     trim: bool = flag(
         "With --method spectrum, cut reads that are not corrected to their longest part of solid "
         "k-mers; leave out reads (pairs) without any.",
         "--trim",
     ),
-    split: str | None = option(
+    split: Prefix | None = option(
         None,
         "PREFIX",
         "With --method spectrum, also write the reads by class: error_free, fixed, trimmed, "
@@ -132,8 +138,6 @@ def correct(
 
     Pairs:          ngsgpu correct -i R1.fq -I R2.fq -o C1.fq -O C2.fq
     """
-    if method not in ("msa", "spectrum"):
-        raise UsageError(f"--method must be msa or spectrum, not {method}")
     if method == "spectrum":
         _refuse(
             "for --method msa; leave it out with --method spectrum",
@@ -141,8 +145,8 @@ def correct(
             model=model != "none",
             anchor_threshold=anchor_threshold is not None,
             candidate_threshold=candidate_threshold is not None,
-            coverage=coverage != "auto",
-            keep_variants=keep_variants != "auto",
+            coverage=coverage is not None,
+            keep_variants=keep_variants is not None,
             hashes=hashes != 48,
             seed=run.seed != 0,
         )
@@ -158,7 +162,7 @@ def correct(
             SpectrumFiles(in1 or [], out1 or [], in2 or [], out2 or [], interleaved, trim, split),
             run,
             kmer=kmer,
-            min_count=number_or("auto", min_count, int, "--min-count"),
+            min_count=min_count,
             rule=rule,
             filter=membership,
             mutations=2 if mutations is None else mutations,
@@ -170,7 +174,7 @@ def correct(
         return
     _refuse(
         "for --method spectrum; add it",
-        min_count=min_count != "auto",
+        min_count=min_count is not None,
         rule=rule != "search",
         filter=membership != "exact",
         mutations=mutations is not None,
@@ -195,7 +199,7 @@ def correct(
         from ngsgpu.correct.gpu_plan import plan_for_this_gpu
 
         parameters = CorrectionParameters(
-            coverage=number_or("auto", coverage, float, "--coverage"),
+            coverage=coverage,
             minhash=MinhashParameters(
                 kmer=20 if kmer is None else kmer, hashes=hashes, seed=run.seed
             ),
@@ -206,7 +210,7 @@ def correct(
             classic=classic,
             mask=mask,
             quality=quality,
-            keep_variants=number_or("auto", keep_variants, int, "--keep-variants"),
+            keep_variants=keep_variants,
         )
         settings: dict[str, Any] = {
             "interleaved": interleaved,

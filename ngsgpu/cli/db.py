@@ -3,25 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
-import typer
+import click
 
-from ngsgpu.cli.classify_options import GpuMemory, Gpus
-from ngsgpu.cli.options import (
-    BackendChoice,
-    BackendOption,
-    Compute,
-    Memory,
-    Quiet,
-    StatsFile,
-    Threads,
-    add_commands,
-    flag,
-    group,
-    option,
-)
+from ngsgpu.cli.classify_options import ClassifyRun
+from ngsgpu.cli.options import HostRun, Memory, StatsFile
 from ngsgpu.cli.run import bytes_of, cpu_options, open_run
+from ngsgpu.declared.options import argument, flag, option
+from ngsgpu.declared.roles import Prefix, Read, ReadDatabase, Text
 from ngsgpu.errors import InputError, UsageError
 
 if TYPE_CHECKING:
@@ -31,31 +21,25 @@ if TYPE_CHECKING:
     from ngsgpu.classify.params import DatabaseParameters
 
 References = Annotated[
-    list[str],
-    typer.Argument(
-        metavar="REFS...",
-        help="FASTA files or directories of them; see --source.",
-        show_default=False,
-    ),
+    list[Read],
+    argument(..., "REFS...", "FASTA files or directories of them; see --source."),
 ]
-DatabasePath = Annotated[
-    str, option(..., "DIR", "The database.", "-d", "--database", show_default=False)
-]
+DatabasePath = Annotated[ReadDatabase, option(..., "DIR", "The database.", "-d", "--database")]
+ChangedDatabase = Annotated[Prefix, option(..., "DIR", "The database.", "-d", "--database")]
 
 
 @dataclass(frozen=True)
-@group
 class SourceOptions:
     """What a database is made of besides the sequences, and its partitions."""
 
-    taxonomy: str | None = option(
+    taxonomy: Read | None = option(
         None,
         "DIR",
         "Directory with NCBI nodes.dmp and names.dmp, or GTDB's taxonomy files (one, or their "
         "directory); without it, reads are only assigned to sequences.",
-        show_default="with REFS, where there is one",
+        shown_default="with REFS, where there is one",
     )
-    maps: list[str] | None = option(
+    maps: list[Read] | None = option(
         None,
         "FILE",
         "Sequence-to-taxon mapping: NCBI accession2taxid, assembly_summary.txt or "
@@ -63,12 +47,12 @@ class SourceOptions:
         "more.",
         "--map",
     )
-    partitions: int | None = option(None, "N", "Number of partitions.", show_default="1")
-    partition_memory: str | None = option(
+    partitions: int | None = option(None, "N", "Number of partitions.", shown_default="1")
+    partition_memory: Text | None = option(
         None, "SIZE", "Maximum memory per partition, for example 40G."
     )
 
-    source: str = option(
+    source: Text = option(
         "auto",
         "KIND",
         "What REFS are: ncbi (an NCBI datasets folder), refseq (genomes and assembly_summary.txt), "
@@ -94,7 +78,6 @@ class SourceOptions:
 
 
 @dataclass(frozen=True)
-@group
 class IndexOptions:
     """Options of a database's index."""
 
@@ -102,19 +85,19 @@ class IndexOptions:
     sketch: int = option(21, "N", "Features per window (sketch size), 1 to 32.")
     window: int = option(127, "N", "Window length in bases.")
     stride: int | None = option(
-        None, "N", "Distance between window starts.", show_default="window - kmer + 1"
+        None, "N", "Distance between window starts.", shown_default="window - kmer + 1"
     )
-    max_locations: str = option(
+    max_locations: Text = option(
         "254", "N|all", "Keep the first N locations of a feature in each partition."
     )
     remove_overfull: bool = flag(
         "Drop features exceeding --max-locations instead.", "--remove-overfull"
     )
-    ambiguous_rank: str = option(
+    ambiguous_rank: Text = option(
         "",
         "RANK",
         "Drop features found in more than --max-taxa taxa of this rank.",
-        show_default="none",
+        shown_default="none",
     )
     max_taxa: int = option(1, "N", "See --ambiguous-rank.")
 
@@ -138,10 +121,17 @@ class IndexOptions:
         )
 
 
+@dataclass(frozen=True, kw_only=True)
+class BuildRun(ClassifyRun):
+    """A run that builds a database."""
+
+    memory: Memory = None
+
+
 def plan(
     *,
     references: References,
-    database: DatabasePath,
+    database: ChangedDatabase,
     sources: SourceOptions,
     index: IndexOptions,
     update: bool = flag(
@@ -149,10 +139,8 @@ def plan(
         "partition.",
         "--update",
     ),
-    threads: Threads = 0,
-    memory: Memory = None,
     dry_run: bool = flag("Print the plan; write nothing.", "--dry-run"),
-    quiet: Quiet = False,
+    run: HostRun,
 ) -> None:
     """Plan a partitioned database from the names and lengths of the references.
 
@@ -168,14 +156,14 @@ def plan(
     from ngsgpu.classify.database.update import update_database
     from ngsgpu.classify.database.write import write_manifest
 
-    options = cpu_options(threads, memory, quiet)
+    options = cpu_options(run)
     settings = sources.settings(references)
     if update:
         kept = update_database(
             path=database, parameters=index.parameters(), **settings, options=options
         )
         if kept is not None:
-            _say(kept, quiet)
+            _say(kept, run.quiet)
             return
     planned = plan_database(
         path=database, parameters=index.parameters(), **settings, options=options
@@ -186,23 +174,19 @@ def plan(
         )
         with database_folder(planned.path, inputs) as place:
             write_manifest(planned.moved(*place))
-    typer.echo("\n".join(partition_lines(planned, built=None)))
-    if not quiet:
+    click.echo("\n".join(partition_lines(planned, built=None)))
+    if not run.quiet:
         for line in taxon_lines(planned):
-            typer.echo(line, err=True)
+            click.echo(line, err=True)
 
 
 def build(
     *,
     references: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="REFS...",
-            help="FASTA files or directories of them; omit with --only-partition.",
-            show_default=False,
-        ),
+        list[Read] | None,
+        argument(..., "REFS...", "FASTA files or directories of them; omit with --only-partition."),
     ] = None,
-    database: DatabasePath = "",
+    database: ChangedDatabase,
     sources: SourceOptions,
     only_partition: int | None = option(
         None, "K", "Build only this partition of a planned database."
@@ -211,13 +195,8 @@ def build(
         "With --only-partition: keep the partition if it is built.", "--if-missing"
     ),
     index: IndexOptions,
-    threads: Threads = 0,
-    memory: Memory = None,
-    backend: BackendOption = BackendChoice.auto,
-    gpus: Gpus = None,
-    gpu_memory: GpuMemory = None,
     stats: StatsFile = None,
-    quiet: Quiet = False,
+    run: BuildRun,
 ) -> None:
     """Build a database from reference sequences.
 
@@ -233,8 +212,6 @@ def build(
 
                         ngsgpu db build -d DB --only-partition 0      (and 1, 2, 3)
     """
-    if not database:
-        raise UsageError("give the database with -d")
     planned = only_partition is not None
     if planned and (references or sources != SourceOptions() or index != IndexOptions()):
         raise UsageError(
@@ -246,7 +223,7 @@ def build(
         return
     # Further GPUs are initialised only if the memory of the first is too small.
     with open_run(
-        Compute(threads, backend, gpus, gpu_memory, quiet, memory),
+        run,
         "ngsgpu.classify.index.gpu_build",
         prepared_gpus=1,
     ) as (_, options):
@@ -264,20 +241,18 @@ def build(
             options=options,
             stats=stats,
         )
-    _say(built, quiet)
+    _say(built, run.quiet)
 
 
 def add(
     *,
     references: References,
-    database: DatabasePath,
+    database: ChangedDatabase,
     sources: SourceOptions,
     into_last: bool = flag(
         "Add to the last partition instead of creating new ones.", "--into-last"
     ),
-    threads: Threads = 0,
-    memory: Memory = None,
-    quiet: Quiet = False,
+    run: HostRun,
 ) -> None:
     """Add reference sequences to a database; existing partitions are unchanged.
 
@@ -291,30 +266,24 @@ def add(
         database,
         **sources.settings(references, has_taxonomy=has_taxonomy),
         into_last=into_last,
-        options=cpu_options(threads, memory, quiet),
+        options=cpu_options(run),
     )
-    _say(new, quiet)
+    _say(new, run.quiet)
 
 
 def remove(
     *,
     names: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="NAMES...",
-            help="Sequences, reference files, or accessions in their names.",
-            show_default=False,
-        ),
+        list[Text] | None,
+        argument(..., "NAMES...", "Sequences, reference files, or accessions in their names."),
     ] = None,
-    database: DatabasePath,
+    database: ChangedDatabase,
     taxa: list[int] | None = option(
         None, "TAXID", "Remove this taxon and all below it; repeat for more.", "--taxon"
     ),
-    listed: str | None = option(None, "FILE", "Names, one per line.", "--list"),
-    threads: Threads = 0,
-    memory: Memory = None,
+    listed: Read | None = option(None, "FILE", "Names, one per line.", "--list"),
     dry_run: bool = flag("Print what would be removed; change nothing.", "--dry-run"),
-    quiet: Quiet = False,
+    run: HostRun,
 ) -> None:
     """Remove reference sequences from a database; partitions without them are unchanged.
 
@@ -330,10 +299,10 @@ def remove(
     if dry_run:
         opened = open_database(database)
         for line in target_lines(opened, only=chosen_targets(opened, wanted, taxa or [])):
-            typer.echo(line)
+            click.echo(line)
         return
-    options = cpu_options(threads, memory, quiet)
-    _say(remove_references(database, wanted, taxa or [], options=options), quiet)
+    options = cpu_options(run)
+    _say(remove_references(database, wanted, taxa or [], options=options), run.quiet)
 
 
 def stats(
@@ -349,9 +318,9 @@ def stats(
     if json_output:
         import json
 
-        typer.echo(json.dumps(found, indent=1))
+        click.echo(json.dumps(found, indent=1))
         return
-    typer.echo("\n".join(contents_lines(found)))
+    click.echo("\n".join(contents_lines(found)))
 
 
 def info(
@@ -369,21 +338,21 @@ def info(
     if targets or unmapped:
         only = opened.targets.node < 0 if unmapped else None
         for line in target_lines(opened, only=only):
-            typer.echo(line)
+            click.echo(line)
         check_mapped()
         return
     found = database_info(opened)
     if json_output:
         import json
 
-        typer.echo(json.dumps(found, indent=1))
+        click.echo(json.dumps(found, indent=1))
         return
     for name, value in found.items():
         if name not in ("partitions", "parameters"):
-            typer.echo(f"{name.replace('_', ' '):18}{value}")
+            click.echo(f"{name.replace('_', ' '):18}{value}")
     for name, value in found["parameters"].items():
-        typer.echo(f"{name.replace('_', ' '):18}{value}")
-    typer.echo("\n".join(partition_lines(opened, built=opened.built())))
+        click.echo(f"{name.replace('_', ' '):18}{value}")
+    click.echo("\n".join(partition_lines(opened, built=opened.built())))
 
 
 def verify(database: DatabasePath) -> None:
@@ -392,14 +361,14 @@ def verify(database: DatabasePath) -> None:
 
     files, damaged = verify_database(database)
     for line in damaged:
-        typer.echo(line)
+        click.echo(line)
     if damaged:
         raise InputError(
             database,
             f"{len(damaged)} of {files} files are damaged",
             "copy or build the database again",
         )
-    typer.echo(f"{database}: {files} files verified")
+    click.echo(f"{database}: {files} files verified")
 
 
 def _is_built(database: str, partition: int | None) -> bool:
@@ -413,8 +382,15 @@ def _say(database: Database, quiet: bool) -> None:
 
     if not quiet:
         lines = [*partition_lines(database, built=database.built()), *taxon_lines(database)]
-        typer.echo("\n".join(lines), err=True)
+        click.echo("\n".join(lines), err=True)
 
 
-app = typer.Typer(no_args_is_help=True, help="Build and inspect classification databases.")
-add_commands(app, plan, build, add, remove, info, stats, verify)
+COMMANDS: Final = {
+    "plan": plan,
+    "build": build,
+    "add": add,
+    "remove": remove,
+    "info": info,
+    "stats": stats,
+    "verify": verify,
+}

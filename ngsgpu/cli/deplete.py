@@ -4,42 +4,30 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
+import click
 
 from ngsgpu.cli.options import (
-    BackendChoice,
-    BackendOption,
-    CompressLevel,
-    Compute,
+    FirstOutputs,
+    HostRun,
     InterleavedInput,
-    Memory,
-    OneGpu,
-    OneGpuMemory,
-    Paths,
-    Quiet,
+    ReadsOrFirstMates,
+    RecordRun,
     SecondMates,
-    StatsFile,
-    Threads,
-    flag,
-    option,
+    SecondOutputs,
 )
 from ngsgpu.cli.run import cpu_options, open_run, say
+from ngsgpu.declared.options import argument, flag, option
+from ngsgpu.declared.roles import Read, Reads, Written
 
 
 def deplete(
-    index: str = option(
+    index: Read = option(
         ..., "FILE", "Index of the host, made by ngsgpu deplete-index.", "-d", "--index"
     ),
-    in1: Paths | None = option(
-        None, "FILE", "Reads or first mates; repeat for each lane.", "-i", "--in1"
-    ),
+    in1: ReadsOrFirstMates = None,
     in2: SecondMates = None,
-    out1: Paths | None = option(
-        None, "FILE", "Output for -i: one per lane or one for all.", "-o", "--out1"
-    ),
-    out2: Paths | None = option(
-        None, "FILE", "Output for -I: one per lane or one for all.", "-O", "--out2"
-    ),
+    out1: FirstOutputs = None,
+    out2: SecondOutputs = None,
     interleaved: InterleavedInput = False,
     keep_host: bool = flag("Keep the host's reads instead of the others.", "--keep-host"),
     min_bases: int = option(
@@ -56,13 +44,8 @@ def deplete(
         "-r",
         "--min-share",
     ),
-    stats: StatsFile = None,
-    compress_level: CompressLevel = 1,
-    threads: Threads = 0,
-    backend: BackendOption = BackendChoice.auto,
-    gpus: OneGpu = None,
-    gpu_memory: OneGpuMemory = None,
-    quiet: Quiet = False,
+    *,
+    run: RecordRun,
 ) -> None:
     """Take the reads of a host (human, for example) out of FASTQ files.
 
@@ -78,7 +61,7 @@ def deplete(
 
     parameters = DepletionParameters(min_bases=min_bases, min_share=min_share, keep_host=keep_host)
     with open_run(
-        Compute(threads, backend, gpus, gpu_memory, quiet, compress_level=compress_level),
+        run,
         "ngsgpu.io.gpu.parse",
         "ngsgpu.deplete.gpu",
         max_gpus=1,
@@ -91,18 +74,18 @@ def deplete(
             out2 or [],
             interleaved=interleaved,
             parameters=parameters,
-            stats=stats,
+            stats=run.stats,
             options=options,
         )
-        say(statistics, quiet)
+        say(statistics, run.quiet)
 
 
 def deplete_index(
     references: Annotated[
-        list[str], typer.Argument(metavar="FASTA...", help="Sequences of the host; - is stdin.")
+        list[Reads], argument(..., "FASTA...", "Sequences of the host; - is stdin.")
     ],
-    out: str = option(..., "FILE", "The index.", "-o", "--out"),
-    exclude: Paths | None = option(
+    out: Written = option(..., "FILE", "The index.", "-o", "--out"),
+    exclude: list[Reads] | None = option(
         None,
         "FASTA",
         "Leave out k-mers of these sequences, for example of microbes to be kept; repeatable.",
@@ -118,10 +101,9 @@ def deplete_index(
         "N",
         "Leave out k-mers with more than N pairs of equal triplets: homopolymers, microsatellites.",
     ),
-    threads: Threads = 0,
-    memory: Memory = None,
     dry_run: bool = flag("Print the plan from the file sizes; write nothing.", "--dry-run"),
-    quiet: Quiet = False,
+    *,
+    run: HostRun,
 ) -> None:
     """Index the genome of a host for ngsgpu deplete.
 
@@ -133,19 +115,19 @@ def deplete_index(
     from ngsgpu.deplete import IndexParameters, build_index, plan_index
     from ngsgpu.device.memory import format_size
 
-    options = cpu_options(threads, memory, quiet)
+    options = cpu_options(run)
     parameters = IndexParameters(kmer=kmer, one_in=one_in, max_repeats=max_repeats)
     if dry_run:
         needed, size = plan_index([*references, *(exclude or [])], parameters)
-        typer.echo(
+        click.echo(
             f"memory   about {format_size(needed)} of {format_size(options.budget)}\n"
             f"index    about {format_size(size)}"
         )
         return
     index = build_index(references, parameters, exclude=exclude or (), options=options)
     index.save(out, options.threads)
-    if not quiet:
-        typer.echo(
+    if not run.quiet:
+        click.echo(
             f"{index.kmers:,} k-mers of {index.sequences:,} sequences with {index.bases:,} bases; "
             f"{format_size(index.table.nbytes)}",
             err=True,

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import typer
+import click
+
+from ngsgpu.declared.options import flag
 
 
 def doctor(
-    json: bool = typer.Option(False, "--json", help="Print JSON instead of text."),
-) -> None:
+    json: bool = flag("Print JSON instead of text.", "--json"),
+) -> int:
     """Check the installation and the hardware, and explain how to fix problems.
 
     The exit status is 0 if ngsgpu can correct reads on this machine, otherwise 1.
@@ -18,8 +20,7 @@ def doctor(
     if json:
         from json import dumps
 
-        typer.echo(dumps(as_dict(diagnosis), indent=2))
+        click.echo(dumps(as_dict(diagnosis), indent=2))
     else:
-        typer.echo(as_text(diagnosis))
-    if diagnosis.problems:
-        raise typer.Exit(1)
+        click.echo(as_text(diagnosis))
+    return 1 if diagnosis.problems else 0

@@ -6,47 +6,50 @@ import contextlib
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
-import typer
-
-from ngsgpu.cli.options import add_commands, flag, option
+from ngsgpu.declared.options import flag, option
+from ngsgpu.declared.roles import MultiqcPrefix, ReadPath, Text, WrittenPath
 from ngsgpu.errors import UsageError
 
-JsonFile = Annotated[Path | None, option(..., "FILE", "Write all results to this file.", "--json")]
-Threads = Annotated[int, option(..., "N", "Decompression threads.", "-t", "--threads", min=1)]
+JsonFile = Annotated[
+    WrittenPath | None, option(..., "FILE", "Write all results to this file.", "--json")
+]
+Threads = Annotated[int, option(..., "N", "Decompression threads.", "-t", "--threads", least=1)]
 
 
 def correction(
-    truth: list[Path] = option(
+    truth: list[ReadPath] = option(
         ..., "FILE", "SAM, BAM or CRAM of the error-free reads (art_illumina -ef)."
     ),
-    in1: list[Path] = option(
+    in1: list[ReadPath] = option(
         ..., "FILE", "Reads before correction; repeat for lanes.", "-i", "--in1"
     ),
-    out1: list[Path] = option(
+    out1: list[ReadPath] = option(
         ..., "FILE", "The same reads after correction, in the same order.", "-o", "--out1"
     ),
-    in2: list[Path] | None = option(None, "FILE", "Second mates before correction.", "-I", "--in2"),
-    out2: list[Path] | None = option(
+    in2: list[ReadPath] | None = option(
+        None, "FILE", "Second mates before correction.", "-I", "--in2"
+    ),
+    out2: list[ReadPath] | None = option(
         None, "FILE", "Second mates after correction.", "-O", "--out2"
     ),
     interleaved: bool = flag("--in1 and --out1 hold interleaved pairs.", "--interleaved"),
-    alignments: list[Path] | None = option(
+    alignments: list[ReadPath] | None = option(
         None,
         "FILE",
         "ART's .aln files, or a SAM of the uncorrected reads, to find the reads with insertions "
         "or deletions. Without them, indels are inferred from the sequences.",
     ),
     json_path: JsonFile = None,
-    mqc_prefix: str | None = option(
+    mqc_prefix: MultiqcPrefix | None = option(
         None,
         "PREFIX",
         "Write MultiQC content to PREFIX.ngsgpu_correction_mqc.json and "
         "PREFIX.ngsgpu_correction_generalstats_mqc.json.",
     ),
-    sample: str | None = option(
-        None, "NAME", "Sample name for MultiQC.", show_default="last component of PREFIX"
+    sample: Text | None = option(
+        None, "NAME", "Sample name for MultiQC.", shown_default="last component of PREFIX"
     ),
     threads: Threads = 1,
 ) -> None:
@@ -81,45 +84,45 @@ def correction(
 
 
 def classification(
-    classified: list[Path] = option(
+    classified: list[ReadPath] = option(
         ...,
         "FILE",
         "Per-read output of ngsgpu classify, Kraken or MetaCache; repeat to compare several.",
     ),
-    taxonomy: Path = option(..., "DIR", "NCBI nodes.dmp, names.dmp and merged.dmp."),
-    truth: Path | None = option(
+    taxonomy: ReadPath = option(..., "DIR", "NCBI nodes.dmp, names.dmp and merged.dmp."),
+    truth: ReadPath | None = option(
         None,
         "FILE",
         "Table with columns read (or label, a prefix of read names) and taxid; optionally "
         "genus_taxid and so on for taxa missing from the taxonomy.",
     ),
-    references: Path | None = option(
+    references: ReadPath | None = option(
         None,
         "FILE",
         "The database, or a table of its sequence names and taxids: sensitivity then counts only "
         "reads whose taxon is in the database.",
     ),
-    composition: Path | None = option(
+    composition: ReadPath | None = option(
         None,
         "FILE",
         "Taxids and fractions of the sample's true composition, to compare abundances with.",
-        show_default="from the reads of --truth",
+        shown_default="from the reads of --truth",
     ),
-    name: list[str] | None = option(
+    name: list[Text] | None = option(
         None,
         "NAME",
         "Label for each --classified file, in order.",
         "--name",
-        show_default="file name",
+        shown_default="file name",
     ),
-    rank: list[str] | None = option(
+    rank: list[Text] | None = option(
         None,
         "RANK",
         "Rank to evaluate; repeat for more.",
         "--rank",
-        show_default="species, genus, family, order, class, phylum and domain",
+        shown_default="species, genus, family, order, class, phylum and domain",
     ),
-    abundance_rank: str = option("species", "RANK", "Rank of the abundances."),
+    abundance_rank: Text = option("species", "RANK", "Rank of the abundances."),
     json_path: JsonFile = None,
 ) -> None:
     """Compare read classifications with the true taxa.
@@ -154,16 +157,16 @@ def classification(
 
 
 def merging(
-    truth: list[Path] = option(
+    truth: list[ReadPath] = option(
         ..., "FILE", "SAM, BAM or CRAM of the error-free pairs (art_illumina -ef)."
     ),
-    in1: list[Path] = option(..., "FILE", "First mates; repeat for lanes.", "-i", "--in1"),
-    in2: list[Path] = option(..., "FILE", "Second mates.", "-I", "--in2"),
-    merged: list[Path] = option(
+    in1: list[ReadPath] = option(..., "FILE", "First mates; repeat for lanes.", "-i", "--in1"),
+    in2: list[ReadPath] = option(..., "FILE", "Second mates.", "-I", "--in2"),
+    merged: list[ReadPath] = option(
         ..., "FILE", "Merged reads, in the order of the pairs.", "-m", "--merged"
     ),
     min_overlap: int = option(
-        10, "N", "Pairs sharing at least this many bases count as overlapping.", min=1
+        10, "N", "Pairs sharing at least this many bases count as overlapping.", least=1
     ),
     json_path: JsonFile = None,
     threads: Threads = 1,
@@ -183,12 +186,12 @@ def merging(
 
 
 def extension(
-    reference: Path = option(..., "FILE", "FASTA the reads were simulated from or aligned to."),
-    extended: list[Path] = option(..., "FILE", "Extended reads; repeat for several files."),
-    truth: list[Path] | None = option(
+    reference: ReadPath = option(..., "FILE", "FASTA the reads were simulated from or aligned to."),
+    extended: list[ReadPath] = option(..., "FILE", "Extended reads; repeat for several files."),
+    truth: list[ReadPath] | None = option(
         None, "FILE", "SAM, BAM or CRAM of the error-free reads (art_illumina -ef)."
     ),
-    alignments: Path | None = option(
+    alignments: ReadPath | None = option(
         None, "FILE", "For real reads: SAM, BAM or CRAM of the extended reads, in input order."
     ),
     read_length: int | None = option(
@@ -196,7 +199,7 @@ def extension(
         "N",
         "With --alignments: length of the two end reads, if headers lack their positions.",
     ),
-    pairs: int = option(0, "N", "With --alignments: number of input pairs.", min=0),
+    pairs: int = option(0, "N", "With --alignments: number of input pairs.", least=0),
     json_path: JsonFile = None,
 ) -> None:
     """Compare the filled gaps of extended reads with the true sequence.
@@ -221,45 +224,45 @@ def extension(
 
 
 def mapped(
-    reference: Path = option(..., "FILE", "FASTA of the reads' genome, or of one like it."),
-    in1: list[Path] = option(
+    reference: ReadPath = option(..., "FILE", "FASTA of the reads' genome, or of one like it."),
+    in1: list[ReadPath] = option(
         ..., "FILE", "Raw reads or first mates; repeat for lanes.", "-i", "--in1"
     ),
-    in2: list[Path] | None = option(None, "FILE", "Second mates.", "-I", "--in2"),
-    out1: list[Path] | None = option(
+    in2: list[ReadPath] | None = option(None, "FILE", "Second mates.", "-I", "--in2"),
+    out1: list[ReadPath] | None = option(
         None, "FILE", "The same reads after correction, in the same order.", "-o", "--out1"
     ),
-    out2: list[Path] | None = option(
+    out2: list[ReadPath] | None = option(
         None, "FILE", "Second mates after correction.", "-O", "--out2"
     ),
-    merged: list[Path] | None = option(
+    merged: list[ReadPath] | None = option(
         None, "FILE", "Reads merged from these pairs, in their order.", "-m", "--merged"
     ),
-    known: Path | None = option(
+    known: ReadPath | None = option(
         None, "FILE", "VCF or BCF of known variants, whose positions are not counted as errors."
     ),
-    alignments: list[Path] | None = option(
+    alignments: list[ReadPath] | None = option(
         None,
         "FILE",
         "SAM, BAM or CRAM of the raw reads in their order, as aligners write it; aligned here "
         "without it.",
     ),
-    aligner: str = option("bwa", "NAME", "Program that aligns the raw reads: bwa or minimap2."),
-    min_mapq: int = option(20, "N", "Lowest mapping quality of an alignment.", min=0),
-    min_quality: int = option(20, "N", "Lowest quality of bases at variant sites.", min=0),
-    min_depth: int = option(8, "N", "Fewest bases of a heterozygous site.", min=1),
+    aligner: Text = option("bwa", "NAME", "Program that aligns the raw reads: bwa or minimap2."),
+    min_mapq: int = option(20, "N", "Lowest mapping quality of an alignment.", least=0),
+    min_quality: int = option(20, "N", "Lowest quality of bases at variant sites.", least=0),
+    min_depth: int = option(8, "N", "Fewest bases of a heterozygous site.", least=1),
     allele_fraction: float = option(
         0.25, "F", "Lowest fraction of each of the two alleles of a heterozygous site."
     ),
     min_frequency: float = option(0.01, "F", "Lowest frequency of a minority variant."),
     min_pairs: int = option(
-        3, "N", "Fewest pairs with agreeing mates of a minority variant.", min=1
+        3, "N", "Fewest pairs with agreeing mates of a minority variant.", least=1
     ),
     min_overlap: int = option(
-        10, "N", "Pairs sharing at least this many bases count as overlapping.", min=1
+        10, "N", "Pairs sharing at least this many bases count as overlapping.", least=1
     ),
     json_path: JsonFile = None,
-    threads: int = option(1, "N", "Threads of the aligner.", "-t", "--threads", min=1),
+    threads: int = option(1, "N", "Threads of the aligner.", "-t", "--threads", least=1),
 ) -> None:
     """Compare corrected or merged real reads with a reference.
 
@@ -299,26 +302,28 @@ def mapped(
 
 
 def kmers(
-    in1: list[Path] = option(
+    in1: list[ReadPath] = option(
         ..., "FILE", "Reads before correction; repeat for lanes.", "-i", "--in1"
     ),
-    out1: list[Path] = option(..., "FILE", "The same reads after correction.", "-o", "--out1"),
-    in2: list[Path] | None = option(None, "FILE", "Second mates before correction.", "-I", "--in2"),
-    out2: list[Path] | None = option(
+    out1: list[ReadPath] = option(..., "FILE", "The same reads after correction.", "-o", "--out1"),
+    in2: list[ReadPath] | None = option(
+        None, "FILE", "Second mates before correction.", "-I", "--in2"
+    ),
+    out2: list[ReadPath] | None = option(
         None, "FILE", "Second mates after correction.", "-O", "--out2"
     ),
-    reference: list[Path] | None = option(
+    reference: list[ReadPath] | None = option(
         None, "FILE", "FASTA of the genome, or FASTA or FASTQ of error-free reads; repeat for more."
     ),
-    truth: list[Path] | None = option(
+    truth: list[ReadPath] | None = option(
         None, "FILE", "SAM, BAM or CRAM of the error-free reads (art_illumina -ef)."
     ),
-    minority: list[Path] | None = option(
+    minority: list[ReadPath] | None = option(
         None, "FILE", "FASTA of a rarer strain, whose own k-mers are followed."
     ),
     kmer: int = option(21, "K", "k-mer length, 1 to 32.", "-k", "--kmer"),
-    min_before: int = option(4, "N", "Raw reads with an own k-mer that counts.", min=1),
-    min_after: int = option(3, "N", "Corrected reads with one that remains.", min=1),
+    min_before: int = option(4, "N", "Raw reads with an own k-mer that counts.", least=1),
+    min_after: int = option(3, "N", "Corrected reads with one that remains.", least=1),
     exact: bool = flag("Count all k-mers instead of a sample, where they are many.", "--exact"),
     json_path: JsonFile = None,
     threads: Threads = 1,
@@ -371,5 +376,11 @@ def _outputs(json_path: Path | None, others: Sequence[Path] = ()) -> Iterator[Ca
         yield write
 
 
-app = typer.Typer(no_args_is_help=True, help="Compare results with the truth.")
-add_commands(app, correction, classification, merging, extension, mapped, kmers)
+COMMANDS: Final = {
+    "correction": correction,
+    "classification": classification,
+    "merging": merging,
+    "extension": extension,
+    "mapped": mapped,
+    "kmers": kmers,
+}

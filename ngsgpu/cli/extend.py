@@ -2,55 +2,41 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
-from typing import Any
+from typing import Any, Literal
 
-from ngsgpu.cli.options import (
-    FirstMates,
-    InterleavedInput,
-    QualityBits,
-    SecondMates,
-    StageRun,
-    flag,
-    option,
-)
+from ngsgpu.cli.options import FirstMates, InterleavedInput, QualityBits, SecondMates, StageRun
 from ngsgpu.cli.run import open_run, phred, say, show_plan
+from ngsgpu.declared.options import flag, option
+from ngsgpu.declared.roles import Written
 from ngsgpu.errors import UsageError
-
-
-class LibraryChoice(StrEnum):
-    """Values of ``--library``."""
-
-    pe = "pe"
-    mp = "mp"
 
 
 def extend(
     *,
     in1: FirstMates = None,
     in2: SecondMates = None,
-    out: str | None = option(None, "FILE", "Extended reads.", "-o", "--out", show_default=False),
-    remaining1: str | None = option(
+    out: Written | None = option(None, "FILE", "Extended reads.", "-o", "--out"),
+    remaining1: Written | None = option(
         None, "FILE", "First mates of unconnected pairs; both mates without --remaining2."
     ),
-    remaining2: str | None = option(None, "FILE", "Second mates of unconnected pairs."),
+    remaining2: Written | None = option(None, "FILE", "Second mates of unconnected pairs."),
     interleaved: InterleavedInput = False,
-    library: LibraryChoice = option(
-        LibraryChoice.pe,
+    library: Literal["pe", "mp"] = option(
+        "pe",
         "pe|mp",
         "Mate orientation: inward (pe, paired ends) or outward (mp, mate pairs).",
     ),
     insert_size: float | None = option(
-        None, "N", "Mean insert size (fragment length, reads included).", show_default="estimated"
+        None, "N", "Mean insert size (fragment length, reads included).", shown_default="estimated"
     ),
     insert_sd: float | None = option(
-        None, "N", "Standard deviation of the insert size.", show_default="estimated"
+        None, "N", "Standard deviation of the insert size.", shown_default="estimated"
     ),
     min_length: int | None = option(
-        None, "N", "Minimum fragment length to connect.", show_default="mean - 4 SD"
+        None, "N", "Minimum fragment length to connect.", shown_default="mean - 4 SD"
     ),
     max_length: int | None = option(
-        None, "N", "Maximum fragment length to connect.", show_default="mean + 4 SD"
+        None, "N", "Maximum fragment length to connect.", shown_default="mean + 4 SD"
     ),
     strict: int = option(
         0,
@@ -88,7 +74,7 @@ def extend(
         None,
         "Q",
         "Quality of all bases outside the two reads.",
-        show_default="from the supporting reads",
+        shown_default="from the supporting reads",
     ),
     fasta: bool = flag("Write FASTA, as always for FASTA input.", "--fasta"),
     include_remaining: bool = flag("Also write unconnected pairs to -o.", "--include-remaining"),
@@ -130,7 +116,7 @@ def extend(
         confirm_matches=confirm_matches,
         merge_overlap=merge_overlap,
         outward=outward,
-        mate_pairs=library is LibraryChoice.mp,
+        mate_pairs=library == "mp",
     )
     if out is None and not run.dry_run:
         raise UsageError("no output given; name one with -o")

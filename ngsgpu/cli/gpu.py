@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Final, Literal
 
-import typer
+import click
 
-from ngsgpu.cli.options import StatsFile, flag, option
-
-app = typer.Typer(
-    help="List GPUs and lease them to programs.", no_args_is_help=True, rich_markup_mode=None
-)
+from ngsgpu.cli.options import StatsFile
+from ngsgpu.declared.options import argument, flag, option
+from ngsgpu.declared.roles import Read, ReadByName, Text, Written
 
 
-@app.command(name="list")
 def list_gpus(
     json: bool = flag("Print JSON instead of text.", "--json"),
 ) -> None:
@@ -45,7 +42,7 @@ def list_gpus(
             }
             for device, holder in zip(devices, held, strict=True)
         ]
-        typer.echo(dumps({"lock_folder": str(lock_folder()), "gpus": rows}, indent=2))
+        click.echo(dumps({"lock_folder": str(lock_folder()), "gpus": rows}, indent=2))
     else:
         for device, holder in zip(devices, held, strict=True):
             memory = ""
@@ -54,23 +51,21 @@ def list_gpus(
                     f", {format_size(device.gpu.free)} free of {format_size(device.gpu.memory)}"
                 )
             state = f"held by {holder}" if holder else "free"
-            typer.echo(f"{device}{memory}: {state}")
+            click.echo(f"{device}{memory}: {state}")
         if not devices:
-            typer.echo("no GPU found")
+            click.echo("no GPU found")
     if problem:
-        typer.echo(f"ngsgpu: {problem}", err=True)
+        click.echo(f"ngsgpu: {problem}", err=True)
 
 
-# Everything from the first non-option word on belongs to the program.
-@app.command(name="run", context_settings={"allow_interspersed_args": False})
 def run(
-    command: Annotated[list[str], typer.Argument(metavar="COMMAND...", show_default=False)],
+    command: Annotated[list[Text], argument(..., "COMMAND...")],
     count: int = option(1, "K", "GPUs to lease; 0 hides them all.", "-n", "--gpus"),
     wait: float | None = option(
-        None, "S", "Seconds to wait for free GPUs; 0: do not wait.", show_default="no limit"
+        None, "S", "Seconds to wait for free GPUs; 0: do not wait.", shown_default="no limit"
     ),
     stats: StatsFile = None,
-) -> None:
+) -> int:
     """Lease free GPUs and run any program on them.
 
     CUDA_VISIBLE_DEVICES restricts the program to its GPUs. The lease ends when the program and all
@@ -91,22 +86,21 @@ def run(
             seconds = time.monotonic() - begin
             write_program_statistics(stats, command, status, seconds, lease)
 
-    raise typer.Exit(run_on_gpus(command, count, wait, write_stats))
+    return run_on_gpus(command, count, wait, write_stats)
 
 
-@app.command(name="plan")
 def plan(
     kind: Annotated[
-        str | None,
-        typer.Argument(metavar="all2all|scatter|gather", help="The operation.", show_default=False),
+        Text | None,
+        argument(..., "all2all|scatter|gather", "The operation."),
     ] = None,
-    topology: str | None = option(
+    topology: ReadByName | None = option(
         None,
         "FILE|NAME",
         "Links: output of nvidia-smi topo -m, JSON, or the name of an example.",
-        show_default="this machine's",
+        shown_default="this machine's",
     ),
-    method: str = option(
+    method: Literal["optimal", "buffered", "rings", "direct"] = option(
         "optimal",
         "optimal|buffered|rings|direct",
         "optimal: fewest steps; buffered: few long steps between two buffers; rings: around rings "
@@ -117,12 +111,14 @@ def plan(
         None,
         "K",
         "Chunks into which what one GPU has for another is cut.",
-        show_default="the fewest that can reach the bound",
+        shown_default="the fewest that can reach the bound",
     ),
     seconds: float = option(60.0, "S", "For each search; after it, one step more is tried."),
-    out: str | None = option(None, "FILE", "The plan, JSON; - is standard output.", "-o", "--out"),
+    out: Written | None = option(
+        None, "FILE", "The plan, JSON; - is standard output.", "-o", "--out"
+    ),
     gossip: bool = flag("Write it in Gossip's format.", "--gossip"),
-    check: str | None = option(
+    check: Read | None = option(
         None, "FILE", "Play this plan (of ngsgpu or Gossip) through instead of making one."
     ),
 ) -> None:
@@ -134,7 +130,6 @@ def plan(
     """
     from ngsgpu.collectives import (
         KINDS,
-        METHODS,
         PlanError,
         gossip_text,
         make_plan,
@@ -148,9 +143,6 @@ def plan(
     from ngsgpu.io.output.atomic import write_text_atomically
 
     operation = next((own for own in KINDS if own == kind), None)
-    way = next((own for own in METHODS if own == method), None)
-    if way is None:
-        raise UsageError(f"--method must be one of {', '.join(METHODS)}, not {method}")
     if operation is None and (kind is not None or check is None):
         raise UsageError("name what to plan: all2all, scatter or gather")
     links = topology_of_host() if topology is None else read_topology(topology)
@@ -161,8 +153,13 @@ def plan(
             raise InputError(check, str(error), "make it again with ngsgpu gpu plan") from error
     else:
         assert operation is not None
-        found = make_plan(operation, links, way, main=main, chunks=chunks, seconds=seconds)
-    typer.echo("\n".join(found.summary()), err=True)
+        found = make_plan(operation, links, method, main=main, chunks=chunks, seconds=seconds)
+    click.echo("\n".join(found.summary()), err=True)
     if out is not None:
         text = (gossip_text if gossip else plan_text)(found.plan)
         write_text_atomically(out, text)
+
+
+# Everything from the first non-option word on belongs to the program.
+run.takes_program = True  # type: ignore[attr-defined]
+COMMANDS: Final = {"list": list_gpus, "run": run, "plan": plan}

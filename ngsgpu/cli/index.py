@@ -2,64 +2,58 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from dataclasses import dataclass
+from typing import Annotated, Final, Literal
 
-import typer
+import click
 
-from ngsgpu.cli.options import (
-    BackendChoice,
-    BackendOption,
-    Compute,
-    Gpus,
-    Memory,
-    OneGpu,
-    OneGpuMemory,
-    Quiet,
-    Threads,
-    add_commands,
-    flag,
-    option,
-)
+from ngsgpu.cli.options import Compute, Memory, OneGpuRun
 from ngsgpu.cli.run import open_run, say
+from ngsgpu.declared.options import argument, flag, option
+from ngsgpu.declared.roles import Prefix, Read, ReadByName, Reads, Text, Written
 
 IndexGpuMemory = Annotated[
-    str | None,
+    Text | None,
     option(
         ...,
         "SIZE",
         "Memory budget per GPU; with less, suffixes are sorted in more buckets.",
-        show_default="free memory",
+        shown_default="free memory",
     ),
 ]
 
 
+@dataclass(frozen=True, kw_only=True)
+class IndexRun(Compute):
+    """A run that sorts suffixes."""
+
+    memory: Memory = None
+    gpu_memory: IndexGpuMemory = None
+
+
 def build(
     reference: Annotated[
-        str,
-        typer.Argument(metavar="FASTA", help="The sequences; - is standard input."),
+        Read,
+        argument(..., "FASTA", "The sequences; - is standard input."),
     ],
-    out: str | None = option(
+    out: Prefix | None = option(
         None,
         "PREFIX",
         "Prefix of BWA's five files, or folder of another format.",
         "-o",
         "--out",
-        show_default="FASTA, as bwa index",
+        shown_default="FASTA, as bwa index",
     ),
-    kind: str = option(
+    kind: Literal["bwa", "fm", "bwt", "sa"] = option(
         "bwa",
         "bwa|fm|bwt|sa",
         "bwa: the files of bwa index; fm, bwt, sa: a folder of arrays with checksums, the FM index "
         "of both strands, or the Burrows-Wheeler transform or suffix array of the text.",
         "--format",
     ),
-    threads: Threads = 0,
-    backend: BackendOption = BackendChoice.auto,
-    gpus: Gpus = None,
-    memory: Memory = None,
-    gpu_memory: IndexGpuMemory = None,
     dry_run: bool = flag("Read the sequences and print the plan; write nothing.", "--dry-run"),
-    quiet: Quiet = False,
+    *,
+    run: IndexRun,
 ) -> None:
     """Index a reference.
 
@@ -81,32 +75,28 @@ def build(
         if chosen in ("sa", "bwt")
         else (("ngsgpu.suffix.gpu", "ngsgpu.suffix.bucket.text"), None)
     )
-    run = Compute(threads, backend, gpus, gpu_memory, quiet, memory)
     with open_run(run, *kernels, max_gpus=most) as (device, options):
         if dry_run or out is None:
             lines = plan_index(reference, chosen, options)
-            typer.echo("\n".join([f"backend  {device}", *lines]))
+            click.echo("\n".join([f"backend  {device}", *lines]))
             return
-        say(build_index(reference, out, chosen, options), quiet)
+        say(build_index(reference, out, chosen, options), run.quiet)
 
 
 def query(
     index: Annotated[
-        str,
-        typer.Argument(metavar="PREFIX", help="The index, of bwa or of ngsgpu index build."),
+        ReadByName,
+        argument(..., "PREFIX", "The index, of bwa or of ngsgpu index build."),
     ],
     in1: Annotated[
-        list[str], option(..., "FILE", "Reads or sequences; repeat for more.", "-i", "--in1")
+        list[Reads], option(..., "FILE", "Reads or sequences; repeat for more.", "-i", "--in1")
     ],
-    out: str = option("-", "FILE", "Matches (PAF); - is standard output.", "-o", "--out"),
+    out: Written = option("-", "FILE", "Matches (PAF); - is standard output.", "-o", "--out"),
     min_length: int = option(19, "N", "Bases of the shortest match."),
     whole: bool = flag("Only matches of whole reads, of any length.", "--whole"),
     max_places: int = option(20, "N", "A match with more places is written without them."),
-    threads: Threads = 0,
-    backend: BackendOption = BackendChoice.auto,
-    gpus: OneGpu = None,
-    gpu_memory: OneGpuMemory = None,
-    quiet: Quiet = False,
+    *,
+    run: OneGpuRun,
 ) -> None:
     """Find the maximal exact matches of reads in a reference, on both strands.
 
@@ -118,10 +108,8 @@ def query(
     from ngsgpu.suffix import QueryParameters, query_files
 
     parameters = QueryParameters(min_length=min_length, whole=whole, max_places=max_places)
-    run = Compute(threads, backend, gpus, gpu_memory, quiet)
     with open_run(run, "ngsgpu.suffix.query.gpu", max_gpus=1) as (_, options):
-        say(query_files(index, in1, out, parameters, options), quiet)
+        say(query_files(index, in1, out, parameters, options), run.quiet)
 
 
-app = typer.Typer(no_args_is_help=True, help="Index references, and find exact matches in them.")
-add_commands(app, build, query)
+COMMANDS: Final = {"build": build, "query": query}

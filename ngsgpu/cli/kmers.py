@@ -3,27 +3,17 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
-import typer
+import click
 
 from ngsgpu.cli.options import (
-    BackendChoice,
-    BackendOption,
-    Compute,
-    EachGpuMemory,
-    Gpus,
-    Memory,
-    Paths,
-    PhredChoice,
-    PhredOffsetOption,
-    Quiet,
+    CountRun,
     Threads,
-    add_commands,
-    flag,
-    option,
 )
 from ngsgpu.cli.run import open_run, phred, thread_count
+from ngsgpu.declared.options import argument, flag, option
+from ngsgpu.declared.roles import ReadDatabase, Reads, Text, Written
 from ngsgpu.errors import UsageError
 
 if TYPE_CHECKING:
@@ -37,26 +27,24 @@ if TYPE_CHECKING:
 
 _MAX_SHOWN = 10_000
 
-DatabasePath = Annotated[
-    str, option(..., "DIR", "The database.", "-d", "--database", show_default=False)
-]
+DatabasePath = Annotated[ReadDatabase, option(..., "DIR", "The database.", "-d", "--database")]
 Databases = Annotated[
-    list[str],
-    typer.Argument(metavar="DB...", help="The databases, at least two.", show_default=False),
+    list[ReadDatabase],
+    argument(..., "DB...", "The databases, at least two."),
 ]
-NewDatabase = Annotated[str, option(..., "DIR", "The new database.", "-o", "--out")]
-TextFile = Annotated[str, option(..., "FILE", "Output; - is standard output.", "-o", "--out")]
+NewDatabase = Annotated[Written, option(..., "DIR", "The new database.", "-o", "--out")]
+TextFile = Annotated[Written, option(..., "FILE", "Output; - is standard output.", "-o", "--out")]
 
 
 def count(
     in1: Annotated[
-        list[str], option(..., "FILE", "Reads or sequences; repeat for more.", "-i", "--in1")
+        list[Reads], option(..., "FILE", "Reads or sequences; repeat for more.", "-i", "--in1")
     ],
-    in2: Paths | None = option(
+    in2: list[Reads] | None = option(
         None, "FILE", "More reads, for example second mates; repeatable.", "-I", "--in2"
     ),
-    out: str | None = option(None, "DIR", "The new database.", "-o", "--out"),
-    histo_file: str | None = option(
+    out: Written | None = option(None, "DIR", "The new database.", "-o", "--out"),
+    histo_file: Written | None = option(
         None,
         "FILE",
         "Write the histogram, as ngsgpu kmers histo does; - is standard output.",
@@ -65,13 +53,8 @@ def count(
     kmer: int = option(31, "K", "k-mer length, 11 to 127.", "-k", "--kmer"),
     min_quality: int = option(0, "Q", "Skip k-mers that have a base of lower quality."),
     min_count: int = option(1, "N", "Leave out k-mers that occur fewer times."),
-    phred_offset: PhredOffsetOption = PhredChoice.auto,
-    threads: Threads = 0,
-    backend: BackendOption = BackendChoice.auto,
-    gpus: Gpus = None,
-    memory: Memory = None,
-    gpu_memory: EachGpuMemory = None,
-    quiet: Quiet = False,
+    *,
+    run: CountRun,
 ) -> None:
     """Count the canonical k-mers of reads or genomes, exactly.
 
@@ -94,12 +77,11 @@ def count(
     if out is None and histo_file is None:
         raise UsageError("no output given; name a folder with -o, or a file with --histo")
     parameters = CountParameters(kmer=kmer, min_quality=min_quality, min_count=min_count)
-    paths, offset = [*in1, *(in2 or [])], phred(phred_offset)
-    compute = Compute(threads, backend, gpus, gpu_memory, quiet, memory)
+    paths, offset = [*in1, *(in2 or [])], phred(run.phred_offset)
     sample = ReadSample()
     with (
         nullcontext() if histo_file is None else AtomicFile(histo_file) as shown,
-        open_run(compute, "ngsgpu.io.gpu.parse", "ngsgpu.kmers.gpu") as (_, options),
+        open_run(run, "ngsgpu.io.gpu.parse", "ngsgpu.kmers.gpu") as (_, options),
     ):
 
         def write(histogram: NDArray[np.int64]) -> AtomicFile:
@@ -127,8 +109,8 @@ def count(
     warn_of_adapters(
         sample, [ReadFiles(tuple(lane)) for lane in lanes], "their k-mers are counted as well"
     )
-    if not quiet:
-        typer.echo(
+    if not run.quiet:
+        click.echo(
             f"{source.kmers:,} k-mers of {source.sequences:,} sequences, {distinct:,} distinct",
             err=True,
         )
@@ -196,7 +178,7 @@ def model(
     if json_output:
         import json
 
-        typer.echo(json.dumps(asdict(fitted), indent=1))
+        click.echo(json.dumps(asdict(fitted), indent=1))
         return
     for name, value in {
         "k-mer length": f"{kmer}",
@@ -206,7 +188,7 @@ def model(
         "duplicated": f"{100 * fitted.duplicated:.1f} % of k-mers twice",
         "read errors": f"{100 * fitted.error_rate:.3f} % of bases",
     }.items():
-        typer.echo(f"{name:16}{value}")
+        click.echo(f"{name:16}{value}")
 
 
 def info(database: DatabasePath, json_output: bool = flag("Print JSON.", "--json")) -> None:
@@ -227,20 +209,20 @@ def info(database: DatabasePath, json_output: bool = flag("Print JSON.", "--json
     if json_output:
         import json
 
-        typer.echo(json.dumps(values, indent=1))
+        click.echo(json.dumps(values, indent=1))
         return
     for name, value in values.items():
         shown = " ".join(value) if isinstance(value, list) else value
-        typer.echo(f"{name.replace('_', ' '):14}{shown}")
+        click.echo(f"{name.replace('_', ' '):14}{shown}")
 
 
 def query(
     database: DatabasePath,
     sequences: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="SEQUENCE...", help="Sequences of at least k bases."),
+        list[Text] | None,
+        argument(..., "SEQUENCE...", "Sequences of at least k bases."),
     ] = None,
-    in1: Paths | None = option(
+    in1: list[Reads] | None = option(
         None, "FILE", "FASTA or FASTQ file of sequences; repeatable.", "-i", "--in1"
     ),
     every: bool = flag("Print every k-mer of the files and its count.", "--all"),
@@ -294,13 +276,13 @@ def _combine(kept: str, databases: list[str], out: str, threads: int) -> None:
 
 
 def spectrum(
-    in1: list[str] = option(
+    in1: list[Reads] = option(
         ..., "FILE", "Reads or first mates; repeat for more files.", "-i", "--in1"
     ),
-    in2: list[str] | None = option(
+    in2: list[Reads] | None = option(
         None, "FILE", "Second mates; repeat for more files.", "-I", "--in2"
     ),
-    out: str = option("-", "FILE", "Histogram file; - is standard output.", "-o", "--out"),
+    out: Written = option("-", "FILE", "Histogram file; - is standard output.", "-o", "--out"),
     kmer: int = option(21, "K", "k-mer length, 1 to 32.", "-k", "--kmer"),
     exact: bool = flag("Count all k-mers instead of a sample.", "--exact"),
     threads: Threads = 0,
@@ -386,5 +368,15 @@ def _counts_in(
             yield f"{name}\t{len(kmers)}\t{np.count_nonzero(counts)}\t{median:g}\n".encode()
 
 
-app = typer.Typer(no_args_is_help=True, help="Count k-mers, and use the counts.")
-add_commands(app, count, histo, dump, info, query, intersect, subtract, union, model, spectrum)
+COMMANDS: Final = {
+    "count": count,
+    "histo": histo,
+    "dump": dump,
+    "info": info,
+    "query": query,
+    "intersect": intersect,
+    "subtract": subtract,
+    "union": union,
+    "model": model,
+    "spectrum": spectrum,
+}

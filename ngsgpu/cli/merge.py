@@ -2,54 +2,24 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
-from typing import Any
+from typing import Any, Literal
 
-from ngsgpu.cli.options import (
-    BackendChoice,
-    BackendOption,
-    CompressLevel,
-    Compute,
-    FirstMates,
-    OneGpu,
-    OneGpuMemory,
-    PhredChoice,
-    PhredOffsetOption,
-    Quiet,
-    SecondMates,
-    StatsFile,
-    Threads,
-    flag,
-    option,
-)
+from ngsgpu.cli.options import FirstMates, PhredOffsetOption, RecordRun, SecondMates
 from ngsgpu.cli.run import number_or, open_run, phred, say
+from ngsgpu.declared.options import flag, option
+from ngsgpu.declared.roles import Prefix, Text, Written
 from ngsgpu.errors import UsageError
-
-
-class OverlapChoice(StrEnum):
-    """Values of ``--overlap``."""
-
-    likelihood = "likelihood"
-    flash = "flash"
-
-
-class QualityChoice(StrEnum):
-    """Values of ``--quality``."""
-
-    calibrated = "calibrated"
-    edgar = "edgar"
-    flash = "flash"
 
 
 def merge(
     in1: FirstMates = None,
     in2: SecondMates = None,
-    out: str | None = option(None, "FILE", "Merged reads.", "-o", "--out"),
-    unmerged1: str | None = option(
+    out: Written | None = option(None, "FILE", "Merged reads.", "-o", "--out"),
+    unmerged1: Written | None = option(
         None, "FILE", "First mates of unmerged pairs; without it, unmerged pairs are dropped."
     ),
-    unmerged2: str | None = option(None, "FILE", "Second mates of unmerged pairs."),
-    flash_prefix: str | None = option(
+    unmerged2: Written | None = option(None, "FILE", "Second mates of unmerged pairs."),
+    flash_prefix: Prefix | None = option(
         None,
         "PREFIX",
         "Write FLASH's five output files, under its names, in place of -o and --unmerged.",
@@ -65,24 +35,24 @@ def merge(
         "files byte-identical to FLASH's.",
         "--flash",
     ),
-    overlap: OverlapChoice | None = option(
+    overlap: Literal["likelihood", "flash"] | None = option(
         None,
         "likelihood|flash",
         "Overlap that counts: likelier than chance and than the next-best one, by qualities, base "
         "composition and fragment lengths (likelihood), or with the lowest mismatch density.",
-        show_default="likelihood",
+        shown_default="likelihood",
     ),
     min_overlap: int = option(
         10, "N", "Minimum overlap, in bases without N.", "-m", "--min-overlap"
     ),
-    max_overlap: str | None = option(
+    max_overlap: Text | None = option(
         None,
         "N|auto",
         "With --overlap flash: score longer overlaps as if they had this length; auto: see "
         "--fragment-length.",
         "-M",
         "--max-overlap",
-        show_default="auto; with --flash 65",
+        shown_default="auto; with --flash 65",
     ),
     max_mismatch_density: float | None = option(
         None,
@@ -90,13 +60,13 @@ def merge(
         "Maximum mismatches as a fraction of the (scored) overlap length.",
         "-x",
         "--max-mismatch-density",
-        show_default="0.3; with --overlap flash 0.25",
+        shown_default="0.3; with --overlap flash 0.25",
     ),
     read_length: int | None = option(
         None,
         "N",
         "Mean read length for --max-overlap auto.",
-        show_default="mean of the first 10,000 pairs",
+        shown_default="mean of the first 10,000 pairs",
     ),
     fragment_length: int | None = option(
         None,
@@ -108,7 +78,7 @@ def merge(
         None,
         "N",
         "Standard deviation of the fragment length for --max-overlap auto.",
-        show_default="a tenth of the fragment length",
+        shown_default="a tenth of the fragment length",
     ),
     allow_outies: bool = flag("Also merge outward-facing pairs.", "--allow-outies"),
     trim_adapters: bool = flag(
@@ -121,12 +91,12 @@ def merge(
         "overlap.",
         "--correct-only",
     ),
-    quality: QualityChoice | None = option(
+    quality: Literal["calibrated", "edgar", "flash"] | None = option(
         None,
         "calibrated|edgar|flash",
         "Qualities of merged bases: posterior error probabilities, from qualities that the "
         "overlaps of the first pairs confirm (calibrated) or as stated (edgar), or FLASH's rule.",
-        show_default="calibrated; with --overlap flash edgar",
+        shown_default="calibrated; with --overlap flash edgar",
     ),
     max_quality: int = option(
         41, "Q", "With calibrated and edgar: maximum quality in overlaps, 2 to 93."
@@ -138,17 +108,14 @@ def merge(
     cap_mismatch_quals: bool = flag(
         "With flash: cap qualities at 2 where the reads disagree.", "--cap-mismatch-quals"
     ),
-    hist: str | None = option(None, "FILE", "Write the length histogram of the merged reads."),
-    histogram: str | None = option(None, "FILE", "The same histogram drawn with asterisks."),
-    ihist: str | None = option(None, "FILE", "Write fragment lengths as BBMap does, for MultiQC."),
-    stats: StatsFile = None,
-    compress_level: CompressLevel = 1,
-    phred_offset: PhredOffsetOption = PhredChoice.auto,
-    threads: Threads = 0,
-    backend: BackendOption = BackendChoice.auto,
-    gpus: OneGpu = None,
-    gpu_memory: OneGpuMemory = None,
-    quiet: Quiet = False,
+    hist: Written | None = option(None, "FILE", "Write the length histogram of the merged reads."),
+    histogram: Written | None = option(None, "FILE", "The same histogram drawn with asterisks."),
+    ihist: Written | None = option(
+        None, "FILE", "Write fragment lengths as BBMap does, for MultiQC."
+    ),
+    phred_offset: PhredOffsetOption = "auto",
+    *,
+    run: RecordRun,
 ) -> None:
     """Merge overlapping read pairs.
 
@@ -164,10 +131,10 @@ def merge(
     from ngsgpu.merge import MergeOutputs, MergeParameters, merge_files
 
     given: dict[str, Any] = {
-        "overlap": overlap and overlap.value,
+        "overlap": overlap,
         "max_overlap": max_overlap,
         "max_mismatch_density": max_mismatch_density,
-        "quality": quality and quality.value,
+        "quality": quality,
     }
     given = {name: value for name, value in given.items() if value is not None}
     if max_overlap is not None:
@@ -201,7 +168,7 @@ def merge(
             compressed=compress,
             by_direction=allow_outies,
             ihist=ihist,
-            stats=stats,
+            stats=run.stats,
         )
     else:
         if compress:
@@ -211,10 +178,10 @@ def merge(
                 "unmerged pairs go to both --unmerged1 and --unmerged2 or, with "
                 "--interleaved-out, to --unmerged1 only"
             )
-        outputs = MergeOutputs(out, unmerged1, unmerged2, hist, histogram, ihist, stats=stats)
+        outputs = MergeOutputs(out, unmerged1, unmerged2, hist, histogram, ihist, stats=run.stats)
     outputs.check(parameters)
     with open_run(
-        Compute(threads, backend, gpus, gpu_memory, quiet, compress_level=compress_level),
+        run,
         "ngsgpu.io.gpu.parse",
         "ngsgpu.merge.gpu",
         max_gpus=1,
@@ -228,4 +195,4 @@ def merge(
             phred_offset=phred(phred_offset),
             options=options,
         )
-        say(statistics, quiet)
+        say(statistics, run.quiet)

@@ -5,39 +5,44 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
-from ngsgpu.cli.options import option
+from ngsgpu.declared.options import argument, option
+from ngsgpu.declared.roles import ReadFolder, ReadPath, Text, WrittenFolder, WrittenPath
 from ngsgpu.errors import UsageError
 
 
 def report(
     manifest: Annotated[
-        Path | None,
-        typer.Argument(metavar="STUDY.json", help="Study manifest.", show_default=False),
+        ReadPath | None,
+        argument(..., "STUDY.json", "Study manifest."),
     ] = None,
-    output: Path = option(Path("report.html"), "FILE", "HTML file to write.", "-o", "--output"),
-    study: Path | None = option(
+    output: WrittenPath = option(
+        Path("report.html"), "FILE", "HTML file to write.", "-o", "--output"
+    ),
+    study: ReadPath | None = option(
         None, "FILE", "Study manifest, as an option instead of an argument."
     ),
-    results: Path | None = option(
+    results: ReadFolder | None = option(
         None,
         "DIRECTORY",
         "Results directory of the workflow, searched for files the manifest does not name. "
         "Without a manifest, report every sample found here.",
     ),
-    benchmarks: Path | None = option(None, "DIRECTORY", "Directory of Snakemake benchmark files."),
-    sample: list[str] | None = option(
+    benchmarks: ReadFolder | None = option(
+        None, "DIRECTORY", "Directory of Snakemake benchmark files."
+    ),
+    sample: list[Text] | None = option(
         None, "NAME", "Report only this sample; repeat the option for several."
     ),
-    write_study: Path | None = option(None, "FILE", "Also write the completed manifest here."),
-    tables: Path | None = option(
+    write_study: WrittenPath | None = option(
+        None, "FILE", "Also write the completed manifest here."
+    ),
+    tables: WrittenFolder | None = option(
         None, "DIRECTORY", "Also write the tables of the report here, as CSV files."
     ),
-    methods: Path | None = option(
+    methods: WrittenPath | None = option(
         None, "FILE", "Also write a methods paragraph with references here (Markdown)."
     ),
-    software: Path | None = option(
+    software: WrittenPath | None = option(
         None, "FILE", "Also write the versions of all programs here (YAML, in nf-core's form)."
     ),
 ) -> None:

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-import typer
+import click
 
-from ngsgpu.cli.options import BackendChoice, Compute, PhredChoice, StageRun, obey_quiet
+from ngsgpu.cli.options import Compute, PhredOffset, ThreadsRun, obey_quiet
 from ngsgpu.errors import UsageError
 
 if TYPE_CHECKING:
@@ -35,9 +35,9 @@ def bytes_of(size: str | None) -> int | None:
     return None if size is None else parse_size(size)
 
 
-def phred(choice: PhredChoice) -> Literal["auto", 33, 64]:
+def phred(choice: PhredOffset) -> Literal["auto", 33, 64]:
     """The value of ``--phred-offset``."""
-    return "auto" if choice is PhredChoice.auto else int(choice.value)  # type: ignore[return-value]
+    return "auto" if choice == "auto" else 33 if choice == "33" else 64
 
 
 def number_or(word: str, text: str, kind: Callable[[str], _Number], option: str) -> _Number | None:
@@ -54,12 +54,11 @@ def number_or(word: str, text: str, kind: Callable[[str], _Number], option: str)
         raise UsageError(f"{option} must be {word} or a number, not {text!r}") from None
 
 
-def cpu_options(
-    threads: int, memory: str | None, quiet: bool, compress_level: int = 1
-) -> RunOptions:
+def cpu_options(run: ThreadsRun, compress_level: int = 1) -> RunOptions:
     """Options of a run on the CPU; under ``--quiet``, only warnings are logged from now on."""
-    obey_quiet(quiet)
-    return _options(thread_count(threads), bytes_of(memory), quiet, compress_level=compress_level)
+    obey_quiet(run.quiet)
+    threads, memory = thread_count(run.threads), bytes_of(run.memory)
+    return _options(threads, memory, run.quiet, compress_level=compress_level)
 
 
 def _options(threads: int, memory: int | None, quiet: bool, **others: Any) -> RunOptions:
@@ -71,7 +70,7 @@ def _options(threads: int, memory: int | None, quiet: bool, **others: Any) -> Ru
 
 @contextmanager
 def open_run(
-    run: Compute | StageRun,
+    run: Compute,
     *kernels: str,
     lease: bool = True,
     max_gpus: int | None = None,
@@ -96,7 +95,7 @@ def open_run(
     obey_quiet(run.quiet)
     threads, memory = thread_count(run.threads), bytes_of(run.memory)
     gpu_memory = bytes_of(run.gpu_memory)
-    with choose_backend(run.backend.value, run.gpus, lease=lease, most=max_gpus) as chosen:
+    with choose_backend(run.backend, run.gpus, lease=lease, most=max_gpus) as chosen:
         leased = len(chosen.gpus)
         if lease and leased:
             prepare_cuda(leased if prepared_gpus is None else min(leased, prepared_gpus), *kernels)
@@ -107,7 +106,7 @@ def open_run(
                 memory,
                 run.quiet,
                 backend=chosen.name,
-                may_fall_back=run.backend is BackendChoice.auto,
+                may_fall_back=run.backend == "auto",
                 gpu_memory=gpu_memory,
                 gpus=max(1, leased),
                 backend_note=chosen.reason,
@@ -128,7 +127,7 @@ def show_plan(
     Raises:
         HostMemoryError: the memory does not suffice.
     """
-    typer.echo(f"backend  {backend}")
+    click.echo(f"backend  {backend}")
     if text := plan.contents.inflated:
         from ngsgpu.device.memory import format_size
 
@@ -136,16 +135,16 @@ def show_plan(
         how = "once, and kept for the second reading"
         if text > kept:
             how = f"; {format_size(kept)} are kept for the second reading, the rest again"
-        typer.echo(f"inflates {format_size(text)} {how}")
+        click.echo(f"inflates {format_size(text)} {how}")
     if backend.name == "cuda":
         gpu_plan = plan_for_this_gpu(plan, parameters, options)
-        typer.echo("\n".join([*plan.inputs(), f"GPU      {gpu_plan.line()}"]))
+        click.echo("\n".join([*plan.inputs(), f"GPU      {gpu_plan.line()}"]))
         return
-    typer.echo("\n".join(plan.lines()))
+    click.echo("\n".join(plan.lines()))
     plan.check(parameters)
 
 
 def say(statistics: Any, quiet: bool) -> None:
     """Print the summary of a run to standard error, unless ``--quiet``."""
     if not quiet:
-        typer.echo("\n".join(statistics.summary()), err=True)
+        click.echo("\n".join(statistics.summary()), err=True)

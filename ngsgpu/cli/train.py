@@ -2,35 +2,36 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final, Literal
 
-import typer
+import click
 
-from ngsgpu.cli.options import Threads, add_commands, option
+from ngsgpu.cli.options import Threads
 from ngsgpu.cli.run import thread_count
+from ngsgpu.declared.options import argument, option
+from ngsgpu.declared.roles import ReadPath, ReadsPath, Text, WrittenPath
 
-Samples = Annotated[
-    list[Path], typer.Argument(metavar="SAMPLES", help="Outputs of ngsgpu train extract.")
-]
+Samples = Annotated[list[ReadPath], argument(..., "SAMPLES", "Outputs of ngsgpu train extract.")]
 
-Forests = Annotated[Path, typer.Argument(metavar="FORESTS", help="Output of ngsgpu train fit.")]
+Forests = Annotated[ReadPath, argument(..., "FORESTS", "Output of ngsgpu train fit.")]
 
 
 def extract(
-    truth: list[Path] = option(
+    truth: list[ReadPath] = option(
         ..., "FILE", "SAM, BAM or CRAM of the error-free reads (art_illumina -ef)."
     ),
-    in1: list[Path] = option(..., "FILE", "Reads or first mates.", "-i", "--in1"),
-    out: Path = option(..., "FILE", "Output: positions with features and truth.", "-o", "--out"),
-    group: str = option(
+    in1: list[ReadsPath] = option(..., "FILE", "Reads or first mates.", "-i", "--in1"),
+    out: WrittenPath = option(
+        ..., "FILE", "Output: positions with features and truth.", "-o", "--out"
+    ),
+    group: Text = option(
         ..., "NAME", "The organism; forests are tested on organisms they were not trained on."
     ),
-    in2: list[Path] | None = option(None, "FILE", "Second mates.", "-I", "--in2"),
+    in2: list[ReadsPath] | None = option(None, "FILE", "Second mates.", "-I", "--in2"),
     rows: int = option(
-        400_000, "N", "Positions recorded, anchors' and candidates' together.", min=1
+        400_000, "N", "Positions recorded, anchors' and candidates' together.", least=1
     ),
-    every: int = option(16, "N", "Record one in N positions of candidates.", min=1),
+    every: int = option(16, "N", "Record one in N positions of candidates.", least=1),
     threads: Threads = 0,
 ) -> None:
     """Record the positions that forests decide on, and whether the consensus is right there."""
@@ -50,7 +51,7 @@ def extract(
     save_samples(out, group, found, labels)
     for kind in ("anchor", "candidate"):
         right = select(kind, found, labels)[1]
-        typer.echo(
+        click.echo(
             f"{kind:9}  {len(right):,} positions, the consensus wrong at {(right == 0).sum():,}",
             err=True,
         )
@@ -58,15 +59,15 @@ def extract(
 
 def fit(
     samples: Samples,
-    out: Path = option(..., "FILE", "Output: the forests.", "-o", "--out"),
-    leave_out: list[str] | None = option(
+    out: WrittenPath = option(..., "FILE", "Output: the forests.", "-o", "--out"),
+    leave_out: list[Text] | None = option(
         None, "NAME", "Organism that is not trained on but tested on; repeat for more."
     ),
-    method: str = option(
+    method: Literal["boosting", "forest"] = option(
         "boosting", "boosting|forest", "Gradient boosting, or a random forest as CARE's."
     ),
-    trees: int = option(60, "N", "Trees of each forest.", min=1),
-    leaves: int = option(31, "N", "Leaves of a tree at most.", min=2, max=30_000),
+    trees: int = option(60, "N", "Trees of each forest.", least=1),
+    leaves: int = option(31, "N", "Leaves of a tree at most.", least=2, most=30_000),
     threshold: float = option(0.9, "P", "Probability from which a base is changed."),
     sure: float = option(
         0.998, "P", "The same where the corrections of other reads do not confirm it."
@@ -78,7 +79,7 @@ def fit(
     from ngsgpu.train.samples import save_forests
 
     settings = Settings(
-        method=method,  # type: ignore[arg-type]  # checked there
+        method=method,
         trees=trees,
         leaves=leaves,
         threshold=threshold,
@@ -89,12 +90,12 @@ def fit(
     save_forests(out, forests, document)
     for kind, table in document["tests"].items():
         if leave_out and not table:
-            typer.echo(
+            click.echo(
                 f"{kind:9}  not tested: {', '.join(leave_out)} has no position where the "
                 "consensus is right"
             )
         for row in table:
-            typer.echo(
+            click.echo(
                 f"{kind:9}  P {row['threshold']:.2f}  sensitivity {row['sensitivity']:.5f}  "
                 f"wrong {row['wrong']:,} of {row['wrong_positions']:,}"
             )
@@ -102,7 +103,7 @@ def fit(
 
 def export(
     forests: Forests,
-    out: Path = option(..., "FILE", "Output: the model.", "-o", "--out"),
+    out: WrittenPath = option(..., "FILE", "Output: the model.", "-o", "--out"),
 ) -> None:
     """Write fitted forests as a model file for ngsgpu correct --model."""
     from ngsgpu.correct.forests.forest import Model
@@ -111,14 +112,11 @@ def export(
     grown, document = load_forests(forests)
     model = Model(grown["anchor"], grown["candidate"], document)
     model.save(out)
-    typer.echo(
+    click.echo(
         f"{out}: {model.anchor.trees} and {model.candidate.trees} trees, "
         f"{out.stat().st_size:,} bytes",
         err=True,
     )
 
 
-app = typer.Typer(
-    no_args_is_help=True, help="Train the forests of ngsgpu correct --model on simulated reads."
-)
-add_commands(app, extract, fit, export)
+COMMANDS: Final = {"extract": extract, "fit": fit, "export": export}

@@ -3,38 +3,33 @@
 from __future__ import annotations
 
 from ngsgpu.cli.options import (
-    BackendChoice,
-    BackendOption,
-    Compute,
-    EachGpuMemory,
-    Gpus,
-    Memory,
-    Paths,
-    PhredChoice,
-    PhredOffsetOption,
-    Quiet,
+    CountRun,
     StatsFile,
-    Threads,
-    option,
 )
-from ngsgpu.cli.run import number_or, open_run, phred, say
+from ngsgpu.cli.run import open_run, phred, say
+from ngsgpu.declared.options import option
+from ngsgpu.declared.roles import ReadDatabase, Reads, Written
 from ngsgpu.errors import UsageError
 
 
 def unitigs(
-    in1: Paths | None = option(None, "FILE", "Reads or sequences; repeat for more.", "-i", "--in1"),
-    in2: Paths | None = option(
+    in1: list[Reads] | None = option(
+        None, "FILE", "Reads or sequences; repeat for more.", "-i", "--in1"
+    ),
+    in2: list[Reads] | None = option(
         None, "FILE", "More reads, for example second mates; repeatable.", "-I", "--in2"
     ),
-    database: str | None = option(
+    database: ReadDatabase | None = option(
         None, "DIR", "K-mer database instead of reads (ngsgpu kmers count).", "-d", "--database"
     ),
-    out: str | None = option(None, "FILE", "Unitigs, FASTA; - is standard output.", "-o", "--out"),
-    gfa: str | None = option(None, "FILE", "Graph, GFA 1."),
-    color: Paths | None = option(
+    out: Written | None = option(
+        None, "FILE", "Unitigs, FASTA; - is standard output.", "-o", "--out"
+    ),
+    gfa: Written | None = option(None, "FILE", "Graph, GFA 1."),
+    color: list[ReadDatabase] | None = option(
         None, "DIR", "K-mer database of a sample, for --colors; repeat for more.", "--color"
     ),
-    colors: str | None = option(
+    colors: Written | None = option(
         None,
         "FILE",
         "Table: how many k-mers of each unitig the --color databases have, and how often.",
@@ -45,22 +40,18 @@ def unitigs(
         "k-mer length, odd, 11 to 127.",
         "-k",
         "--kmer",
-        show_default="31, or the database's",
+        shown_default="31, or the database's",
     ),
-    min_abundance: str = option(
-        "auto",
+    min_abundance: int | None = option(
+        None,
         "N|auto",
         "Leave out k-mers that occur fewer times; auto: than at the valley of the histogram.",
+        word="auto",
     ),
     min_quality: int = option(0, "Q", "Skip k-mers that have a base of lower quality."),
-    phred_offset: PhredOffsetOption = PhredChoice.auto,
     stats: StatsFile = None,
-    threads: Threads = 0,
-    backend: BackendOption = BackendChoice.auto,
-    gpus: Gpus = None,
-    memory: Memory = None,
-    gpu_memory: EachGpuMemory = None,
-    quiet: Quiet = False,
+    *,
+    run: CountRun,
 ) -> None:
     """Compact the de Bruijn graph of reads or genomes into unitigs.
 
@@ -78,11 +69,11 @@ def unitigs(
                 raise UsageError(f"{name} is for reads; a database has its own")
     parameters = UnitigParameters(
         kmer=31 if kmer is None else kmer,
-        min_abundance=number_or("auto", min_abundance, int, "--min-abundance"),
+        min_abundance=min_abundance,
         min_quality=min_quality,
     )
     with open_run(
-        Compute(threads, backend, gpus, gpu_memory, quiet, memory),
+        run,
         "ngsgpu.io.gpu.parse",
         "ngsgpu.kmers.gpu",
         "ngsgpu.assemble.gpu",
@@ -97,7 +88,7 @@ def unitigs(
             colors=colors,
             color=color or [],
             stats=stats,
-            phred_offset=phred(phred_offset),
+            phred_offset=phred(run.phred_offset),
             options=options,
         )
-        say(summary, quiet)
+        say(summary, run.quiet)

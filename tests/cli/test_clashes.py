@@ -1,85 +1,66 @@
 """No command writes over what it reads, or two outputs to one place, however the file is named.
 
-The options come from the command line itself: one that names files and is not in ``FILES`` fails
-the first test, and every output option is tried with every input option.
+The options come from the commands' declarations; every output is tried with every input.
 """
 
 from __future__ import annotations
 
-import inspect
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple, get_args, get_origin, get_type_hints
+from typing import Any
 
 import pytest
-import typer
-from typer.models import ArgumentInfo, OptionInfo
 
 from ngsgpu import cli
-from ngsgpu.cli.files import FILES, Role, check_files
+from ngsgpu.cli import app
+from ngsgpu.cli.adapter import Command, commands_below
+from ngsgpu.cli.files import checked_files
+from ngsgpu.declared.options import option
+from ngsgpu.declared.outputs import check_declared, only_declared
+from ngsgpu.declared.parameters import parameters_of
+from ngsgpu.declared.roles import Role
 from ngsgpu.errors import UsageError
+from ngsgpu.io.output.atomic import AtomicFile
+from ngsgpu.io.output.folder import AtomicFolder
 from tests.support import content
 
-NO_FILES = {
-    "abundance_rank", "aligner", "ambiguous_rank", "arch", "columns", "gpu_memory", "group",
-    "highest", "keep_variants", "kind", "kmers", "leave_out", "lowest", "method",
-    "max_locations", "max_overlap", "membership", "memory", "min_abundance", "min_count", "name",
-    "names", "partition_memory", "profile", "rank", "ranks", "rule", "sample", "sequences",
-    "source", "ties",
-}  # fmt: skip
-"""Options of text that is no file's name."""
+COMMANDS = {
+    name: {parameter.name: parameter for parameter in command.parameters}
+    for name, command in commands_below(app)
+    if isinstance(command, Command)
+}
 
 
-class Option(NamedTuple):
-    """A parameter of a command: its option, if it is one, whether it may be left out, its kind."""
-
-    flag: str | None
-    required: bool
-    is_text: bool
-    is_list: bool
+def roles_of(command: str) -> dict[str, Role]:
+    found = COMMANDS[command]
+    return {name: own.role for name, own in found.items() if own.role not in (None, Role.NONE)}
 
 
-def options_of(command: Callable[..., object]) -> Iterator[tuple[str, Option]]:
-    hints = get_type_hints(command, include_extras=True)
-    for name, parameter in inspect.signature(command).parameters.items():
-        kind, *others = get_args(hints[name]) or [hints[name]]
-        info = next((own for own in others if isinstance(own, OptionInfo | ArgumentInfo)), None)
-        flag = None
-        if not isinstance(info, ArgumentInfo):
-            # Of an annotation the first name stands where the default would.
-            given = [] if info is None else [info.default, *(info.param_decls or ())]
-            names = [text for text in given if isinstance(text, str)]
-            flag = (names or [f"--{name.replace('_', '-')}"])[0]
-        inner = {part for of in (kind, *get_args(kind)) for part in (of, *get_args(of))}
-        is_text = bool(inner & {str, Path})
-        is_list = any(get_origin(part) is list for part in (kind, *get_args(kind)))
-        yield name, Option(flag, parameter.default is inspect.Parameter.empty, is_text, is_list)
+FILES = [name for name in COMMANDS if roles_of(name)]
 
 
-def commands(app: typer.Typer, prefix: str = "") -> Iterator[tuple[str, dict[str, Option]]]:
-    for command in app.registered_commands:
-        assert command.callback is not None
-        yield f"{prefix}{command.name}", dict(options_of(command.callback))
-    for group in app.registered_groups:
-        assert group.typer_instance is not None
-        yield from commands(group.typer_instance, f"{prefix}{group.name} ")
+def test_text_that_may_name_a_file_says_so() -> None:
+    """Otherwise a new option could overwrite an input."""
+
+    def command(out: str | None = option(None, "FILE", "A new output.")) -> None:
+        """Write something."""
+
+    with pytest.raises(TypeError, match="out may name files"):
+        parameters_of(command)
 
 
-COMMANDS = dict(commands(cli.app))
-
-
-def test_what_every_option_names_is_known() -> None:
-    assert set(FILES) <= set(COMMANDS)
-    for name, options in COMMANDS.items():
-        known = set(FILES.get(name, ()))
-        assert known <= set(options)
-        text = {own for own, option in options.items() if option.is_text}
-        if name == "gpu run":
-            text.remove("command")  # a program of any kind
-        if name == "correct":
-            text.remove("coverage")  # of reads; that of classify is a table
-        assert text - known <= NO_FILES
+@pytest.mark.parametrize("undeclared", [AtomicFile, AtomicFolder])
+def test_a_command_writes_only_what_it_declares(tmp_path: Path, undeclared: Any) -> None:
+    given = [str(tmp_path / name) for name in ("a.fq", "{sample}.tsv", "folder")]
+    with only_declared(given, [str(tmp_path / "prefix.")]):
+        for name in ("a.fq", "x/../a.fq", "one.tsv", "folder", "folder/in", "prefix.hist"):
+            check_declared(tmp_path / name)
+        for name in ("a.fq.gz", "b.fq", "one.tsv2", "folder2", "prefix"):
+            with pytest.raises(RuntimeError, match="no parameter of the command declares"):
+                undeclared(tmp_path / name)
+    check_declared(tmp_path / "b.fq")
+    assert list(tmp_path.iterdir()) == []
 
 
 INPUTS = (Role.READS, Role.READ, Role.DATABASE, Role.SHEET)
@@ -112,6 +93,11 @@ def hard(path: Path) -> Path:
     return link
 
 
+def check_files(command: str, values: dict[str, Any]) -> None:
+    with checked_files(command, list(COMMANDS[command].values()), values):
+        pass
+
+
 SPELLINGS = (as_it_is, roundabout, symbolic, through_folder, hard)
 
 
@@ -124,8 +110,8 @@ class World:
         self.command = command
         self.options = COMMANDS[command]
         self.values: dict[str, Path] = {}
-        for name, option in self.options.items():
-            if option.required:
+        for name, own in self.options.items():
+            if own.default is ...:
                 self.values[name] = self.file(f"{name}.fq")
 
     def file(self, name: str) -> Path:
@@ -136,8 +122,8 @@ class World:
     def arguments(self) -> list[str]:
         found = self.command.split()
         for name, value in self.values.items():
-            flag = self.options[name].flag
-            found += [str(value)] if flag is None else [flag, str(value)]
+            own = self.options[name]
+            found += [str(value)] if own.option.is_argument else [own.flag, str(value)]
         return found
 
     def is_found(self, what: str) -> None:
@@ -155,7 +141,7 @@ class World:
 
 
 def pairs_of(command: str, first: tuple[Role, ...], second: tuple[Role, ...]) -> list[Any]:
-    roles = FILES[command]
+    roles = roles_of(command)
     return [
         (one, two)
         for one, role in roles.items()
@@ -166,13 +152,13 @@ def pairs_of(command: str, first: tuple[Role, ...], second: tuple[Role, ...]) ->
 
 def ending_of(command: str, output: str) -> str:
     """What the command adds to the name."""
-    return ".ngsgpu_correction_mqc.json" if FILES[command][output] is Role.MULTIQC else ""
+    return ".ngsgpu_correction_mqc.json" if roles_of(command)[output] is Role.MULTIQC else ""
 
 
 def clash(world: World, output: str, given: str, spelling: Callable[[Path], Path]) -> None:
     end = ending_of(world.command, output)
     world.values[given] = world.file(f"input{end}")
-    if FILES[world.command][given] is Role.SHEET:
+    if roles_of(world.command)[given] is Role.SHEET:
         world.values[given].write_text("sample\tfastq_1\none\tr.fq\n")
     world.values[output] = Path(str(spelling(world.values[given])).removesuffix(end))
 
@@ -250,7 +236,7 @@ def test_names_that_flash_chooses(
 def test_an_input_that_an_option_names_twice(
     tmp_path: Path, command: str, spelling: Callable[[Path], Path]
 ) -> None:
-    for name, role in FILES[command].items():
+    for name, role in roles_of(command).items():
         if role not in INPUTS or not COMMANDS[command][name].is_list:
             continue
         world = World(tmp_path / name, command)

@@ -1,4 +1,3 @@
-import inspect
 import subprocess
 import sys
 from dataclasses import fields, replace
@@ -8,8 +7,10 @@ import pytest
 import ngsgpu
 from ngsgpu import cli
 from ngsgpu.classify.params import CALLS_BY_EVIDENCE, METACACHE_CALLS, QueryParameters
+from ngsgpu.cli.adapter import commands_below
 from ngsgpu.cli.classify_options import CallOptions
-from ngsgpu.cli.options import with_groups
+from ngsgpu.declared.options import option
+from ngsgpu.declared.parameters import arguments, parameters_of
 from ngsgpu.errors import (
     DeviceMemoryError,
     HostMemoryError,
@@ -32,9 +33,7 @@ HEAVY = (
     "cupy",
     "pandas",
 )
-COMMANDS = sorted(command.name or "" for command in cli.app.registered_commands) + sorted(
-    group.name or "" for group in cli.app.registered_groups
-)
+COMMANDS = sorted(cli.COMMANDS)
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -52,6 +51,13 @@ def test_version():
         f"ngsgpu {ngsgpu.__version__}\n",
         "",
     )
+
+
+def test_summaries_are_the_first_lines_of_the_help():
+    """Those of the list, which is shown without loading the commands."""
+    for name, command in commands_below(cli.app):
+        if name in cli.COMMANDS and command.help is not None:
+            assert cli.COMMANDS[name].summary == command.help.splitlines()[0]
 
 
 def test_help_lists_the_commands():
@@ -130,20 +136,20 @@ def test_no_command_shows_the_help():
     ],
 )
 def test_errors_are_one_line_and_a_status(monkeypatch, capsys, error, status, message):
-    def fail(**_):
+    def fail(_):
         raise error
 
-    monkeypatch.setattr(cli, "app", fail)
+    monkeypatch.setattr(cli, "_run", fail)
     monkeypatch.setattr(cli.os, "dup2", lambda *_: None)
     assert cli.main(["doctor"]) == status
     assert capsys.readouterr().err == message
 
 
 def test_faults_of_the_program_keep_their_traceback(monkeypatch):
-    def fail(**_):
+    def fail(_):
         raise ZeroDivisionError
 
-    monkeypatch.setattr(cli, "app", fail)
+    monkeypatch.setattr(cli, "_run", fail)
     with pytest.raises(ZeroDivisionError):
         cli.main([])
 
@@ -214,11 +220,16 @@ def test_groups_of_options() -> None:
 
     seen = []
 
-    def command(*, first: int = 1, calls: CallOptions, last: int = 2) -> None:
+    def command(
+        *,
+        first: int = option(1, "N", "First."),
+        calls: CallOptions,
+        last: int = option(2, "N", "Last."),
+    ) -> None:
         seen.append((first, calls, last))
 
-    shown = list(inspect.signature(with_groups(command)).parameters)
+    shown = [parameter.name for parameter in parameters_of(command)]
     assert shown == ["first", *(field.name for field in fields(CallOptions)), "last"]
     values = {field.name: field.default for field in fields(CallOptions)}
-    with_groups(command)(first=3, last=4, **(values | {"min_hits": 7}))
+    command(**arguments(command, {"first": 3, "last": 4} | values | {"min_hits": 7}))
     assert seen == [(3, replace(calls, min_hits=7), 4)]

@@ -114,7 +114,7 @@ main_cli()
 """
 
 
-@pytest.mark.parametrize("module", ["ngsgpu.cli", "typer", "numpy", "numba", "llvmlite.binding"])
+@pytest.mark.parametrize("module", ["ngsgpu.cli", "click", "numpy", "numba", "llvmlite.binding"])
 def test_interruption_while_modules_are_imported(work: Path, module: str) -> None:
     """In the program's own modules, in the command line's, and in those of a command."""
     command = [sys.executable, "-c", INTERRUPT, module, "correct", "-q", "-i", "r.fq", "-o", "o"]
@@ -129,10 +129,10 @@ def test_what_was_not_foreseen(
     errors: list[Exception] = [ValueError("odd\nthing"), OSError(5, "disk"), OverflowError("big")]
     for error in errors:
 
-        def fail(error: Exception = error, **_: object) -> None:
+        def fail(_: object, error: Exception = error) -> None:
             raise error
 
-        monkeypatch.setattr(cli, "app", fail)
+        monkeypatch.setattr(cli, "_run", fail)
         assert cli.main([]) == 1
         text = capsys.readouterr().err
         assert text.startswith(f"ngsgpu: error: unexpected {type(error).__name__}: ")
@@ -155,13 +155,13 @@ def test_what_others_make_of_a_signal(
     number: int, status: int, message: str, error: Exception,
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
-    def fail(**_: object) -> None:
+    def fail(_: object) -> None:
         try:
             os.kill(os.getpid(), number)
         except BaseException as arrived:
             raise error from arrived
 
-    monkeypatch.setattr(cli, "app", fail)
+    monkeypatch.setattr(cli, "_run", fail)
     assert cli.main([]) == status
     assert capsys.readouterr().err == message
 

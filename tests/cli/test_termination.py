@@ -96,7 +96,7 @@ def test_a_process_that_is_killed_leaves_no_output(correction):
 def test_only_the_first_signal_counts(numbers, status, message, monkeypatch, capsys):
     cleaned_up = []
 
-    def work(**_):
+    def work(_):
         try:
             os.kill(os.getpid(), numbers[0])
             time.sleep(10)
@@ -104,7 +104,7 @@ def test_only_the_first_signal_counts(numbers, status, message, monkeypatch, cap
             os.kill(os.getpid(), numbers[1])
             cleaned_up.append(True)
 
-    monkeypatch.setattr(cli, "app", work)
+    monkeypatch.setattr(cli, "_run", work)
     assert cli.main([]) == status
     assert cleaned_up == [True]
     assert capsys.readouterr().err == message
@@ -139,14 +139,14 @@ def _check_every_signal(monkeypatch, capsys):
     for number in sorted(SIGNALS):
         cleaned_up = []
 
-        def work(number=number, cleaned_up=cleaned_up, **_):
+        def work(_, number=number, cleaned_up=cleaned_up):
             try:
                 os.kill(os.getpid(), number)
                 time.sleep(10)
             finally:
                 cleaned_up.append(True)
 
-        monkeypatch.setattr(cli, "app", work)
+        monkeypatch.setattr(cli, "_run", work)
         assert cli.main([]) == 128 + number
         assert cleaned_up == [True]
         assert capsys.readouterr().err == message_of(number) + "\n"
@@ -156,7 +156,7 @@ def test_ignored_signals_stay_ignored(monkeypatch):
     """As nohup ignores SIGHUP."""
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
-        monkeypatch.setattr(cli, "app", lambda **_: os.kill(os.getpid(), signal.SIGHUP))
+        monkeypatch.setattr(cli, "_run", lambda _: os.kill(os.getpid(), signal.SIGHUP) or 0)
         assert cli.main([]) == 0
     finally:
         signal.signal(signal.SIGHUP, before)
@@ -166,7 +166,7 @@ def test_ignored_signals_stay_ignored(monkeypatch):
 def test_a_signal_waits_for_the_end_of_what_cannot_stand_it(number, monkeypatch):
     done = []
 
-    def work(**_):
+    def work(_):
         with undisturbed():
             with undisturbed():
                 os.kill(os.getpid(), number)
@@ -174,7 +174,7 @@ def test_a_signal_waits_for_the_end_of_what_cannot_stand_it(number, monkeypatch)
             done.append("outer")
         done.append("after")
 
-    monkeypatch.setattr(cli, "app", work)
+    monkeypatch.setattr(cli, "_run", work)
     assert cli.main([]) == (143 if number == signal.SIGTERM else 130)
     assert done == ["inner", "outer"]
 
@@ -192,7 +192,7 @@ def test_kernels_are_compiled_whole(monkeypatch):
         return compile_extra(*arguments, **named)
 
     monkeypatch.setattr(compiler, "compile_extra", signalled)
-    monkeypatch.setattr(cli, "app", lambda **_: doubled(3))
+    monkeypatch.setattr(cli, "_run", lambda _: doubled(3) and 0)
     assert cli.main([]) == 143
     monkeypatch.undo()
     assert len(doubled.dispatcher().signatures) == 2
@@ -207,7 +207,7 @@ def test_a_handler_that_is_there_stays(monkeypatch):
 
     before = signal.signal(signal.SIGTERM, note)
     try:
-        monkeypatch.setattr(cli, "app", lambda **_: os.kill(os.getpid(), signal.SIGTERM))
+        monkeypatch.setattr(cli, "_run", lambda _: os.kill(os.getpid(), signal.SIGTERM) or 0)
         assert cli.main([]) == 0
         assert signal.getsignal(signal.SIGTERM) is note
     finally:

@@ -7,7 +7,6 @@ import random
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 from ngsgpu.errors import InputError, UsageError
 from ngsgpu.run.options import RunOptions
@@ -47,14 +46,13 @@ def _records(path: Path) -> list[list[str]]:
 
 
 def test_only_bases_change(pairs: tuple[Path, Path, Path], tmp_path: Path) -> None:
-    from ngsgpu.cli import app
+    from ngsgpu.cli import main
 
     outputs = [tmp_path / f"{name}.fq" for name in "abcd"]
     common = ["correct", "--method", "spectrum", "-i", str(pairs[0]), "-I", str(pairs[1]), "-q"]
     for i, threads in ((0, "1"), (2, "2")):
         files = ["-o", str(outputs[i]), "-O", str(outputs[i + 1]), "-t", threads]
-        result = CliRunner().invoke(app, [*common, *files, "--stats", str(tmp_path / "s.json")])
-        assert result.exit_code == 0, result.output
+        assert main([*common, *files, "--stats", str(tmp_path / "s.json")]) == 0
     assert [path.read_bytes() for path in outputs[:2]] == [p.read_bytes() for p in outputs[2:]]
     truth = pairs[2].read_text().split()
     statistics = json.loads((tmp_path / "s.json").read_text())
@@ -133,7 +131,7 @@ def test_a_class_is_not_written_over_an_input(tmp_path: Path) -> None:
 
 
 def test_report_has_a_section(pairs: tuple[Path, Path, Path], tmp_path: Path) -> None:
-    from ngsgpu.cli import app
+    from ngsgpu.cli import main
     from ngsgpu.report.exports.multiqc import write_content
 
     stats = tmp_path / "results/a/correct/stats.json"
@@ -143,8 +141,7 @@ def test_report_has_a_section(pairs: tuple[Path, Path, Path], tmp_path: Path) ->
     assert bars.name == "a.ngsgpu_correct_mqc.json" and '"depth"' in columns.read_text()
     files = ["--results", str(tmp_path / "results"), "-o", str(tmp_path / "r.html")]
     more = ["--tables", str(tmp_path / "tables"), "--methods", str(tmp_path / "m.md")]
-    result = CliRunner().invoke(app, ["report", *files, *more])
-    assert result.exit_code == 0, result.output
+    assert main(["report", *files, *more]) == 0
     table = (tmp_path / "tables/correction-statistics.csv").read_text()
     assert f"a,reads without a solid k-mer,{statistics.classes['discarded']}," in table
     assert "--method spectrum" in (tmp_path / "m.md").read_text()

@@ -23,6 +23,7 @@ from typing import Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from ngsgpu.declared.outputs import check_declared
 from ngsgpu.errors import OutputError, UsageError, output_error, shown_output
 from ngsgpu.io.output.commit import commit_all
 from ngsgpu.io.output.journal import Renaming
@@ -65,6 +66,7 @@ class AtomicFile:
     """
 
     def __init__(self, path: str | Path) -> None:
+        check_declared(path)
         self.path = path
         self._target = Path(os.path.realpath(path))
         self._temporary: Path | None = None

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
+from ngsgpu.declared.outputs import check_declared
 from ngsgpu.errors import InputError, OutputError, UsageError, output_error
 from ngsgpu.io.mapped import open_regular
 from ngsgpu.io.output.atomic import AtomicFile
@@ -53,6 +54,7 @@ class AtomicFolder:
     """
 
     def __init__(self, path: str | Path, *, replaces: bool = True) -> None:
+        check_declared(path)
         self.path = path
         self._target = Path(os.path.realpath(path))
         self._may_replace = replaces

@@ -23,6 +23,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+from ngsgpu.declared.outputs import declare_output
 from ngsgpu.ending import before_ending
 from ngsgpu.io.output.journal import finish_commits
 from ngsgpu.io.output.places import is_at, is_temporary_of, remove, temporary_name, try_lock
@@ -94,10 +95,12 @@ def open_folder(target: Path) -> tuple[Path, int]:
         for parent in reversed([own for own in target.parents if not own.exists()]):
             _made_folders[parent] = os.getpid()
             parent.mkdir(exist_ok=True)
-        return _made(target, make)
+        path, lock = _made(target, make)
     except BaseException:
         _remove_made_folders(target.parents)
         raise
+    declare_output(path)
+    return path, lock
 
 
 def close_folder(path: Path, lock: int) -> None:

@@ -1,0 +1,251 @@
+"""Commands of the command line, from the functions that declare their parameters.
+
+The options, their help, the check of values and files, and the options that come with a role (CRAM
+input takes ``--cram-reference``) follow from the declarations; see ``ngsgpu.declared``.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import click
+
+from ngsgpu.cli.files import checked_files, reads_cram
+from ngsgpu.declared.options import Option
+from ngsgpu.declared.parameters import Parameter, arguments, parameters_of
+from ngsgpu.declared.roles import Role
+from ngsgpu.declared.values import as_options, check_value
+from ngsgpu.errors import UsageError
+
+SETTINGS: Final[dict[str, Any]] = {
+    "help_option_names": ["-h", "--help"],
+    "show_default": True,
+    "max_content_width": 80,
+}
+
+_LARGEST: Final = {"threads": 4096, "seed": 2**63 - 1}
+_LARGEST_USUAL: Final = 2**31 - 1
+
+CRAM_REFERENCE: Final = Parameter(
+    name="cram_reference",
+    kind=str,
+    is_list=False,
+    role=Role.READ,
+    option=Option(
+        "FASTA by which CRAM input was compressed.", "FILE", shown_default="from its header"
+    ),
+    default=None,
+    path=("cram_reference",),
+)
+"""An option of every command whose reads may be CRAM; it holds for all CRAM files."""
+
+
+class Entry(NamedTuple):
+    """A command, or a group of them, that is loaded when it is called.
+
+    Attributes:
+        place: ``module:function`` below ``ngsgpu.cli``; of a group ``module:COMMANDS``, a mapping
+            of names to functions.
+        summary: the first line of its help.
+    """
+
+    place: str
+    summary: str
+
+    def load(self, name: str) -> Command | Group:
+        """Import it."""
+        module, _, attribute = self.place.partition(":")
+        found = getattr(importlib.import_module(f"ngsgpu.cli.{module}"), attribute)
+        if isinstance(found, Mapping):
+            return Group({own: Command(own, run, name) for own, run in found.items()}, name=name)
+        return Command(name, found)
+
+
+class Group(click.Group):
+    """Commands in the order in which they are declared, loaded when they are called.
+
+    Args:
+        entries: commands, or where they are, by their names.
+        settings: for ``click.Group``.
+    """
+
+    def __init__(self, entries: Mapping[str, Command | Entry], **settings: Any) -> None:
+        super().__init__(no_args_is_help=True, context_settings=SETTINGS, **settings)
+        self.entries = entries
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Names of the commands, in order."""
+        return list(self.entries)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Load a command; None if there is none of this name."""
+        found = self.entries.get(cmd_name)
+        if not isinstance(found, Entry):
+            return found
+        loaded = found.load(cmd_name)
+        if isinstance(loaded, Group):
+            loaded.help = found.summary
+        return loaded
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands without loading them."""
+        limit = formatter.width - 6 - max(map(len, self.entries))
+        rows = [
+            (name, found.summary if isinstance(found, Entry) else found.get_short_help_str(limit))
+            for name, found in self.entries.items()
+        ]
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, _shortened(text, limit)) for name, text in rows])
+
+
+def commands_below(group: Group, name: str = "") -> Iterator[tuple[str, Command | Group]]:
+    """All groups and commands of a group, with the names by which they are called, in order."""
+    for own in group.entries:
+        found = group.get_command(click.Context(group), own)
+        assert isinstance(found, Command | Group)
+        full = f"{name} {own}".strip()
+        yield full, found
+        if isinstance(found, Group):
+            yield from commands_below(found, full)
+
+
+class Command(click.Command):
+    """A command, from the function that runs it.
+
+    The function returns None, or an exit status.
+
+    Args:
+        name: of the command.
+        function: what it does; its docstring is the help.
+        group: name of the group it is in.
+    """
+
+    def __init__(self, name: str, function: Callable[..., Any], group: str = "") -> None:
+        self.function = function
+        self.full_name = f"{group} {name}".strip()
+        self.parameters = parameters_of(function)
+        if reads_cram(self.parameters):
+            self.parameters.append(CRAM_REFERENCE)
+        # Of a program that a command starts, everything from its name on is the program's.
+        own = {"allow_interspersed_args": getattr(function, "takes_program", None) is None}
+        super().__init__(
+            name=name,
+            callback=self._run,
+            params=[_click_parameter(parameter) for parameter in self.parameters],
+            help=inspect.getdoc(function),
+            context_settings=SETTINGS | own,
+        )
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the help of arguments, then that of options."""
+        own = [parameter for parameter in self.params if isinstance(parameter, Argument)]
+        if rows := [parameter.summary_record() for parameter in own if parameter.summary]:
+            with formatter.section("Arguments"):
+                formatter.write_dl(rows)
+        super().format_options(ctx, formatter)
+
+    def _run(self, **given: Any) -> Any:
+        values = {
+            parameter.name: _value_of(parameter, given[parameter.name])
+            for parameter in self.parameters
+        }
+        try:
+            for parameter in self.parameters:
+                _check(parameter, values[parameter.name])
+            with checked_files(self.full_name, self.parameters, values):
+                return self.function(**arguments(self.function, values))
+        except UsageError as error:
+            names = {parameter.name: parameter.flag for parameter in self.parameters}
+            error.args = (as_options(str(error), names),)
+            raise
+
+
+class _NumberOr(click.ParamType[Any]):
+    """A number, or a word that stands for None."""
+
+    def __init__(self, word: str, kind: type) -> None:
+        self.name = word
+        self._number = click.types.convert_type(kind)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The number; None for the word."""
+        return None if value == self.name else self._number.convert(value, param, ctx)
+
+
+class Argument(click.Argument):
+    """An argument with a help, its ``summary``."""
+
+    def __init__(self, *names: Any, summary: str, **settings: Any) -> None:
+        super().__init__(*names, **settings)
+        self.summary = summary
+
+    def make_metavar(self, ctx: click.Context) -> str:
+        """Its name in the usage, in brackets if it may be left out."""
+        name = self.metavar or ""
+        return name if self.required else f"[{name}]"
+
+    def summary_record(self) -> tuple[str, str]:
+        """Its line of the help."""
+        return self.metavar or "", self.summary + ("  [required]" if self.required else "")
+
+
+def _click_parameter(parameter: Parameter) -> click.Parameter:
+    declared, required = parameter.option, parameter.default is ...
+    kind: Any = str if parameter.kind is Path else parameter.kind
+    if declared.word is not None:
+        kind = _NumberOr(declared.word, kind)
+    common: dict[str, Any] = {
+        "required": required,
+        "default": None if required or parameter.is_list else _shown(parameter),
+        "metavar": declared.metavar or None,
+        "type": kind,
+    }
+    if declared.is_argument:
+        many = -1 if parameter.is_list else 1
+        return Argument([parameter.name], nargs=many, summary=declared.help, **common)
+    if parameter.kind is bool:
+        common |= {"is_flag": True, "type": None}
+    return click.Option(
+        [parameter.name, *(declared.names or (parameter.flag,))],
+        multiple=parameter.is_list,
+        help=declared.help,
+        show_default=declared.shown_default or _shown(parameter) not in (None, ""),
+        envvar=declared.environment,
+        show_envvar=declared.environment is not None,
+        **common,
+    )
+
+
+def _shown(parameter: Parameter) -> Any:
+    """The default as the command line takes it."""
+    default = parameter.default
+    return parameter.option.word if default is None else default
+
+
+def _value_of(parameter: Parameter, given: Any) -> Any:
+    """The value as the function gets it: lists, and None if a list is not given; paths."""
+    if parameter.is_list:
+        values = [Path(own) if parameter.kind is Path else own for own in given or ()]
+        return values or (None if parameter.default is None else [])
+    return Path(given) if parameter.kind is Path and given is not None else given
+
+
+def _check(parameter: Parameter, value: Any) -> None:
+    """Check the range of a value; a number that is too large to be meaningful has none."""
+    for own in value if isinstance(value, list) else [value]:
+        check_value(parameter.name, own, parameter.option)
+    largest = _LARGEST.get(parameter.name, _LARGEST_USUAL)
+    if isinstance(value, int | float) and not abs(value) <= largest:
+        raise UsageError(f"`{parameter.name}` must be at most {largest}, not {value}")
+
+
+def _shortened(text: str, limit: int) -> str:
+    """The first sentence of a text, cut to a length at a space."""
+    text = text.removesuffix(".") + "."
+    if len(text) <= limit:
+        return text
+    return text[: limit - 2].rpartition(" ")[0] + "..."

@@ -1,0 +1,87 @@
+"""One parameter: how it is given on the command line, and which values it may have.
+
+`option`, `flag` and `argument` stand where a default would: of a field of a dataclass, or of a
+parameter of a function. Parameters that several commands share are declared in an annotation::
+
+    Threads = Annotated[int, option(..., "N", "Worker threads.", "-t", "--threads")]
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any, Final
+
+_KEY: Final = "option"
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """How a parameter is given.
+
+    Attributes:
+        help: what it does, a sentence or two.
+        metavar: placeholder of its value; empty: it has none.
+        names: on the command line; none: ``--`` and the parameter's name.
+        is_argument: whether it is given by its place instead.
+        shown_default: what stands for the default in the help; None: the value itself.
+        environment: variable that gives it if the command line does not.
+        least: smallest value.
+        most: largest value.
+        above: value that it must exceed.
+        choices: all its values; None: any.
+        word: what stands for None on the command line, such as ``auto``.
+    """
+
+    help: str
+    metavar: str = ""
+    names: tuple[str, ...] = ()
+    is_argument: bool = False
+    shown_default: str | None = None
+    environment: str | None = None
+    least: float | None = None
+    most: float | None = None
+    above: float | None = None
+    choices: tuple[Any, ...] | None = None
+    word: str | None = None
+
+
+def option(default: object, metavar: str, text: str, *names: str, **more: Any) -> Any:
+    """An option with a value.
+
+    Args:
+        default: value without the option; ``...`` if it is required, or in an annotation.
+        metavar: placeholder of the value.
+        text: help.
+        names: of the option; ``--`` and the parameter's name if none is given.
+        more: further attributes of `Option`.
+    """
+    return _field(default, Option(text, metavar, names, **more))
+
+
+def flag(text: str, *names: str, default: object = False) -> Any:
+    """An option without a value; ``default`` is ``...`` in an annotation."""
+    return _field(default, Option(text, names=names))
+
+
+def argument(default: object, metavar: str, text: str = "") -> Any:
+    """A parameter that is given by its place.
+
+    Args:
+        default: value without it; ``...`` if it is required.
+        metavar: name in the help.
+        text: help.
+    """
+    return _field(default, Option(text, metavar, is_argument=True))
+
+
+def option_of(field: object) -> Option | None:
+    """What `option` and its like declared, from what they returned; None of anything else."""
+    metadata = field.metadata if isinstance(field, dataclasses.Field) else {}
+    found = metadata.get(_KEY)
+    return found if isinstance(found, Option) else None
+
+
+def _field(default: object, declared: Option) -> Any:
+    given = dataclasses.MISSING if default is ... else default
+    return dataclasses.field(default=given, metadata={_KEY: declared})
