@@ -26,7 +26,7 @@ def forever(counter: NDArray[np.int64]) -> int:
     return int(counter[0])
 
 
-def work(**_: Any) -> None:
+def work(_: Any) -> int:
     """Stands for a command."""
     forever(np.array([-1]))  # compiled
     counter = np.zeros(1, dtype=np.int64)
@@ -35,9 +35,10 @@ def work(**_: Any) -> None:
         forever(counter)
     with ThreadPoolExecutor(2) as pool:
         list(pool.map(forever, [counter] * 8))
+    return 0
 
 
 if __name__ == "__main__":
     ending.before_ending(lambda: Path(sys.argv[2]).unlink())
-    cli.app = work  # type: ignore[assignment]
+    cli._run = work
     cli.main_cli()
