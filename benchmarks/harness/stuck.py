@@ -26,7 +26,7 @@ def forever(counter: NDArray[np.int64]) -> int:
     return int(counter[0])
 
 
-def work(_: Any) -> int:
+def work(arguments: list[str]) -> int:  # noqa: ARG001
     """Stands for a command."""
     forever(np.array([-1]))  # compiled
     counter = np.zeros(1, dtype=np.int64)

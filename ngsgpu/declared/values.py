@@ -6,12 +6,16 @@ Messages name parameters as Python does, in backticks; `as_options` makes them t
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar, dataclass_transform
 
-from ngsgpu.declared.options import Option, option_of
+from ngsgpu.declared.options import Option
+from ngsgpu.declared.parameters import declared_options
 from ngsgpu.errors import UsageError
+
+T = TypeVar("T")
 
 _PARAMETER = re.compile(r"`([a-z_][a-z0-9_]*)`")
 
@@ -28,6 +32,10 @@ def check_value(name: str, value: Any, declared: Option) -> None:
         UsageError: it is outside.
     """
     if value is None:
+        return
+    if isinstance(value, tuple):
+        for own in value:
+            check_value(name, own, declared)
         return
     if declared.choices is not None and value not in declared.choices:
         *others, last = map(str, declared.choices)
@@ -53,15 +61,27 @@ def check_value(name: str, value: Any, declared: Option) -> None:
     raise UsageError(f"`{name}` must be {word}{wanted}, not {shown}")
 
 
-def check_values(parameters: Any) -> None:
-    """Check the values of all fields of a dataclass that are declared with a range or choices.
+@dataclass_transform(frozen_default=True)
+def parameters(declared: type[T]) -> type[T]:
+    """Make a class a frozen dataclass of parameters, which checks what its fields declare.
 
-    Raises:
-        UsageError: one is outside.
+    Its own ``__post_init__``, for what depends on several of them, runs afterwards. Its help lists
+    the fields.
     """
-    for field in dataclasses.fields(parameters):
-        if (declared := option_of(field)) is not None:
-            check_value(field.name, getattr(parameters, field.name), declared)
+    fields = declared_options(declared)
+    own = declared.__dict__.get("__post_init__")
+
+    def check(made: T) -> None:
+        for name, option in fields.items():
+            check_value(name, getattr(made, name), option)
+        if own is not None:
+            own(made)
+
+    declared.__post_init__ = check  # type: ignore[attr-defined]
+    lines = [f"    {name}: {option.help}" for name, option in fields.items()]
+    text = inspect.cleandoc(declared.__doc__ or "")
+    declared.__doc__ = "\n".join([text, "", "Attributes:", *lines])
+    return dataclasses.dataclass(frozen=True, slots=True)(declared)
 
 
 def as_options(message: str, names: Mapping[str, str]) -> str:

@@ -6,12 +6,17 @@ Read in this order: ``params`` (parameters), ``kmers`` (sampled k-mers and their
 is described in ``docs/deplete.md``.
 """
 
-from ngsgpu.deplete.build import build_index, plan_index
-from ngsgpu.deplete.index import HostIndex, open_index
-from ngsgpu.deplete.params import DepletionParameters, IndexParameters
-from ngsgpu.deplete.pipeline import deplete_files
-from ngsgpu.deplete.stats import DepletionStatistics
-from ngsgpu.run.options import RunOptions
+from typing import TYPE_CHECKING
+
+from ngsgpu.lazy import on_first_use
+
+if TYPE_CHECKING:
+    from ngsgpu.deplete.build import build_index, plan_index
+    from ngsgpu.deplete.index import HostIndex, open_index
+    from ngsgpu.deplete.params import DepletionParameters, IndexParameters
+    from ngsgpu.deplete.pipeline import deplete_files
+    from ngsgpu.deplete.stats import DepletionStatistics
+    from ngsgpu.run.options import RunOptions
 
 __all__ = [
     "DepletionParameters",
@@ -24,3 +29,5 @@ __all__ = [
     "open_index",
     "plan_index",
 ]
+
+__getattr__, __dir__ = on_first_use(__name__, __file__)

@@ -16,7 +16,8 @@ from ngsgpu.extend import cpu
 from ngsgpu.extend.cpu import COUNTERS, Extensions
 from ngsgpu.extend.insert import InsertSize, estimate_insert, sampled_pairs, sampling_parameters
 from ngsgpu.extend.outputs import Text, TextMaker
-from ngsgpu.extend.params import MAX_FRAGMENT, ExtensionParameters, Rules
+from ngsgpu.extend.params import MAX_FRAGMENT, ExtensionParameters
+from ngsgpu.extend.rules import Rules
 from ngsgpu.extend.sections import Section, read_sections
 from ngsgpu.extend.tasks.joining import NOT_CONNECTED
 from ngsgpu.io.inputs import ReadFiles

@@ -15,7 +15,8 @@ from ngsgpu.device.plan import ADVICE, MemoryPlan, gpu_memory
 from ngsgpu.device.team import Team, free_unused
 from ngsgpu.errors import DeviceMemoryError
 from ngsgpu.extend.insert import sampling_parameters
-from ngsgpu.extend.params import ExtensionParameters, Rules
+from ngsgpu.extend.params import ExtensionParameters
+from ngsgpu.extend.rules import Rules
 from ngsgpu.minhash.ends_gpu import TABLE_ARRAYS, building_bytes, table_bytes
 from ngsgpu.readset import ReadSet
 from ngsgpu.readset.gpu import DeviceReadSet, Movable, ReadMemory, reading_bytes

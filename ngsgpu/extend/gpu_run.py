@@ -33,7 +33,8 @@ from ngsgpu.extend.gpu_plan import (
     place_reads,
 )
 from ngsgpu.extend.outputs import Text, TextMaker
-from ngsgpu.extend.params import ExtensionParameters, Rules
+from ngsgpu.extend.params import ExtensionParameters
+from ngsgpu.extend.rules import Rules
 from ngsgpu.extend.sections import Section, can_seek, indexed_sections, read_sections, with_results
 from ngsgpu.io.inputs import ReadFiles
 from ngsgpu.io.reread import check_same

@@ -19,7 +19,8 @@ from ngsgpu.extend.cpu import Extensions
 from ngsgpu.extend.cpu_run import ExtensionOnCpu, ExtensionPlan, Run, plan_extension
 from ngsgpu.extend.insert import InsertSize
 from ngsgpu.extend.outputs import ExtensionOutputs, TextMaker
-from ngsgpu.extend.params import ExtensionParameters, Rules
+from ngsgpu.extend.params import ExtensionParameters
+from ngsgpu.extend.rules import Rules
 from ngsgpu.extend.stats import ExtensionStatistics
 from ngsgpu.io.inputs import ReadFiles, plan_lanes
 from ngsgpu.io.paths import Paths, listed

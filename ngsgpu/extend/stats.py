@@ -16,7 +16,7 @@ from ngsgpu.run.statistics import RunStatistics
 if TYPE_CHECKING:
     from ngsgpu.extend.cpu_run import Run
     from ngsgpu.extend.insert import InsertSize
-    from ngsgpu.extend.params import Rules
+    from ngsgpu.extend.rules import Rules
 
 
 @dataclass(slots=True, kw_only=True)

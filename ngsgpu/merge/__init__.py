@@ -8,10 +8,17 @@ GPU), ``outputs`` (files), ``pipeline`` (files to files), ``stats``. The method 
 described in ``docs/merge.md``.
 """
 
-from ngsgpu.merge.outputs import MergeOutputs
-from ngsgpu.merge.params import MergeParameters
-from ngsgpu.merge.pipeline import merge_files
-from ngsgpu.merge.stats import MergeStatistics
-from ngsgpu.run.options import RunOptions
+from typing import TYPE_CHECKING
+
+from ngsgpu.lazy import on_first_use
+
+if TYPE_CHECKING:
+    from ngsgpu.merge.outputs import MergeOutputs
+    from ngsgpu.merge.params import MergeParameters
+    from ngsgpu.merge.pipeline import merge_files
+    from ngsgpu.merge.stats import MergeStatistics
+    from ngsgpu.run.options import RunOptions
 
 __all__ = ["MergeOutputs", "MergeParameters", "MergeStatistics", "RunOptions", "merge_files"]
+
+__getattr__, __dir__ = on_first_use(__name__, __file__)

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from ngsgpu.declared.limits import MAX_READ_LENGTH
 from ngsgpu.device.cuda.kernels import KernelModule
 from ngsgpu.device.cuda.structs import Struct, fields_of
 from ngsgpu.device.pinned import pinned_empty
@@ -28,7 +29,6 @@ from ngsgpu.io.gpu.records import (
 from ngsgpu.io.gpu.write import DeviceWriter
 from ngsgpu.io.inputs import ReadFiles
 from ngsgpu.io.output.writer import OutputSet
-from ngsgpu.io.text.batch import MAX_READ_LENGTH
 from ngsgpu.io.text.diagnose import PhredOffset
 from ngsgpu.merge.cpu import COUNTERS, DENSITIES, Counts, Tally, Wanted
 from ngsgpu.merge.params import Rules
