@@ -107,7 +107,7 @@ def assemble(
     from ngsgpu.assemble.contigs import assemble_files
 
     counted = {} if min_abundance is None else {"min_abundance": min_abundance}
-    parameters = AssemblyParameters(**assembly.given, **counted)
+    parameters = assembly.make(**counted)
     with open_run(
         run,
         "ngsgpu.io.gpu.parse",

@@ -10,8 +10,8 @@ import click
 from ngsgpu.cli.options import Compute, Memory, OneGpuRun
 from ngsgpu.cli.run import open_run, say
 from ngsgpu.declared.options import argument, flag, option
-from ngsgpu.suffix.params import QueryParameters
 from ngsgpu.declared.roles import Prefix, Read, ReadByName, Reads, Text, Written
+from ngsgpu.suffix.params import QueryParameters
 
 IndexGpuMemory = Annotated[
     Text | None,
@@ -63,7 +63,7 @@ def build(
 
     ngsgpu index build reference.fa.gz -o reference
     """
-        from ngsgpu.errors import UsageError
+    from ngsgpu.errors import UsageError
     from ngsgpu.suffix.build import build_index, plan_index
 
     if out is None and not dry_run:

@@ -131,10 +131,11 @@ def arguments(
         kind = _group(hint)
         if kind is None:
             found[name] = values[name]
-        elif kind is hint:
-            found[name] = _made(kind, values)
+            continue
+        own = [field.name for field in _parameters([(name, hint, default)], ())]
+        if kind is hint:
+            found[name] = _made(kind, {field: values[field] for field in own})
         else:
-            own = [field.name for field in _parameters([(name, hint, default)], ())]
             found[name] = Options(kind, {field: values[field] for field in own if field in given})
     return found
 
