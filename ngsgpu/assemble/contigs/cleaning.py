@@ -7,14 +7,15 @@ longer one, then the first. The result is the same for any order of work.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.assemble.contigs.pieces import Pieces, compacted
-from ngsgpu.errors import check_range
+from ngsgpu.declared.options import value
+from ngsgpu.declared.values import parameters
 from ngsgpu.jit import Integer, njit
 
 TIP: Final = 1
@@ -25,31 +26,35 @@ SCRAP: Final = 4
 _ROUNDS: Final = 30
 
 
-@dataclass(frozen=True, slots=True)
+@parameters
 class CleaningParameters:
-    """What is taken out of a graph.
+    """What is taken out of a graph."""
 
-    Attributes:
-        tip_kmers: a dead end of fewer bases than k times this is a tip,
-        tip_ratio: if it is this many times less deep than its rivals; or less deep at all, and
-            less than a quarter as deep as most of the genome.
-        weak_ratio: a connection this many times less deep than its rivals at both ends is weak.
-        bubble_ratio: of two pieces between the same neighbours and of like length, one goes if it
-            is less than half as deep as most of the genome, and this many times less than the
-            other; 1 leaves one piece in any case; 0 keeps both.
-        scrap_bases: pieces without links that are shorter go, and those as short as tips and less
-            than a quarter as deep as most of the genome.
-    """
-
-    tip_kmers: int = 2
-    tip_ratio: int = 3
-    weak_ratio: int = 4
-    bubble_ratio: int = 3
-    scrap_bases: int = 0
-
-    def __post_init__(self) -> None:
-        for own in fields(self):
-            check_range(own.name, getattr(self, own.name), 0)
+    tip_kmers: int = value(2, "A dead end of fewer bases than k times this is a tip,", least=0)
+    tip_ratio: int = value(
+        3,
+        "if it is this many times less deep than its rivals; or less deep at all, and less than a "
+        "quarter as deep as most of the genome.",
+        least=0,
+    )
+    weak_ratio: int = value(
+        4,
+        "A connection this many times less deep than its rivals at both ends is weak.",
+        least=0,
+    )
+    bubble_ratio: int = value(
+        3,
+        "Of two pieces between the same neighbours and of like length, one goes if it is less than "
+        "half as deep as most of the genome, and this many times less than the other; 1 leaves one "
+        "piece in any case; 0 keeps both.",
+        least=0,
+    )
+    scrap_bases: int = value(
+        0,
+        "Pieces without links that are shorter go, and those as short as tips and less than a "
+        "quarter as deep as most of the genome.",
+        least=0,
+    )
 
 
 @dataclass(slots=True)
