@@ -25,7 +25,7 @@ IMPORTED = (
     "ngsgpu.cli",
     "ngsgpu.correct.pipeline",
     "ngsgpu.extend.pipeline",
-    "ngsgpu.merge.pipeline",
+    "ngsgpu.merge.stage",
     "numba",
     "pysam",
     "smart_open",
