@@ -17,7 +17,7 @@ After Kallenborn (2024), chapter 4.
 from ngsgpu.correct.corrections import Corrections
 from ngsgpu.correct.cpu_run import CorrectionPlan
 from ngsgpu.correct.params import CorrectionParameters
-from ngsgpu.correct.pipeline import correct_files, correct_reads, plan_files
+from ngsgpu.correct.stage import correct_files, correct_reads, plan_files
 from ngsgpu.correct.stats import CorrectionStatistics
 from ngsgpu.minhash import MinhashParameters
 from ngsgpu.run.options import RunOptions

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import threading
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
@@ -17,11 +17,8 @@ from ngsgpu.align.rules import Rules
 from ngsgpu.correct import cpu
 from ngsgpu.correct.corrections import CorrectionCollector, Corrections
 from ngsgpu.correct.forests.forest import NO_FOREST
-from ngsgpu.correct.params import HIGHEST_QUALITY, MASKED_QUALITY, CorrectionParameters
+from ngsgpu.correct.params import CorrectionParameters
 from ngsgpu.correct.workspace import Workspace, sampled_anchors, sampled_errors
-from ngsgpu.io.inputs import ReadFiles
-from ngsgpu.io.output.edits import EditCounts, EditStyle
-from ngsgpu.io.output.writer import OutputSet
 from ngsgpu.jit import Integer
 from ngsgpu.minhash import MinhashTables, build_tables
 from ngsgpu.minhash import tables as minhash_tables
@@ -29,25 +26,14 @@ from ngsgpu.minhash.cpu import READ_MASK
 from ngsgpu.pool import Shared, working
 from ngsgpu.readset import ReadSet
 from ngsgpu.readset.kmers import KmerSpectrum, count_kmers
-from ngsgpu.run.edited import write_edited
+from ngsgpu.run.edited import EditingRun
 from ngsgpu.run.options import INTERPRETER_BYTES, Contents, HostPlan
 from ngsgpu.run.progress import Stage
-from ngsgpu.run.staged import CpuRun, StagedRun
+from ngsgpu.run.staged import CpuRun
 
 
-class Run(StagedRun[CorrectionParameters]):
+class Run(EditingRun[CorrectionParameters]):
     """A correction: ``read`` (or ``take``), ``count``, ``correct``, ``write``."""
-
-    HARM = "correction takes these bases for reads of one place, and replaces right ones"
-
-    def copy_inputs(self, lanes: Sequence[ReadFiles], outputs: OutputSet, style: EditStyle) -> None:
-        """Start copying the inputs to the outputs after ``read``, if that helps.
-
-        Args:
-            lanes: the inputs.
-            outputs: the outputs.
-            style: how edits are going to be written.
-        """
 
     @abstractmethod
     def count(self) -> KmerSpectrum:
@@ -66,37 +52,6 @@ class Run(StagedRun[CorrectionParameters]):
     def building_tables(self) -> AbstractContextManager[Stage]:
         """The step of the tables."""
         return self.step("tables", "building tables", self.parameters.minhash.hashes, "tables")
-
-    def correcting(self) -> AbstractContextManager[Stage]:
-        """The step of the corrections."""
-        return self.step("correct", "correcting", self.reads.reads)
-
-    def writing(self) -> AbstractContextManager[Stage]:
-        """The step of the outputs."""
-        return self.step("write", "writing", self.reads.reads)
-
-    def style(self) -> EditStyle:
-        """How corrections are written."""
-        if not self.parameters.quality:
-            return EditStyle(self.parameters.mask)
-        highest = MASKED_QUALITY if self.parameters.mask else HIGHEST_QUALITY
-        return EditStyle(self.parameters.mask, self.offset + highest)
-
-    def write(
-        self, lanes: Sequence[ReadFiles], corrections: Corrections, outputs: OutputSet
-    ) -> EditCounts:
-        """Read the lanes again, record by record, and write them with the corrections.
-
-        Works for all readable input; ``ngsgpu.io.output.patch`` is faster if the first pass has
-        recorded the positions of the sequences.
-
-        Raises:
-            InputError: a file has changed.
-        """
-        with self.writing() as stage:
-            return write_edited(
-                self, lanes, corrections.all_edits, self.style(), outputs, stage.advance
-            )
 
 
 RESULT_BYTES_PER_READ = 1 + 8 + 1 + 8 + 2 + 4 * 2

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from typing import Any, Self
@@ -30,9 +30,6 @@ from ngsgpu.device.memory import available_memory
 from ngsgpu.device.plan import out_of_memory, retry_with_less
 from ngsgpu.device.spread import seen_from_here
 from ngsgpu.device.team import Team, free_unused, limited_gpu_memory
-from ngsgpu.io.inputs import ReadFiles
-from ngsgpu.io.output.edits import EditCounts
-from ngsgpu.io.output.writer import OutputSet
 from ngsgpu.minhash.gpu import (
     BuiltTables,
     DeviceTables,
@@ -344,9 +341,7 @@ class _Held:
 class CorrectionOnGpu(EditingGpuRun[CorrectionParameters], Run):
     """See ``Run``."""
 
-    def on_cpu(self) -> CorrectionOnCpu:
-        """The same run on the CPU."""
-        return CorrectionOnCpu(self.parameters, self.options, self.phred_offset, self.progress)
+    ON_CPU = CorrectionOnCpu
 
     def count(self) -> KmerSpectrum:
         """The k-mer spectrum of the reads."""
@@ -380,18 +375,3 @@ class CorrectionOnGpu(EditingGpuRun[CorrectionParameters], Run):
             self.load_writers()
             with self.correcting() as stage:
                 return correction.correct(stage.advance)
-
-    def write(
-        self, lanes: Sequence[ReadFiles], corrections: Corrections, outputs: OutputSet
-    ) -> EditCounts:
-        """Write the corrections into the copies of the inputs.
-
-        Raises:
-            InputError: a file has changed.
-        """
-        if self.precopy is None:
-            return super().write(lanes, corrections, outputs)
-        with self.writing() as stage:
-            return self.write_into_copies(
-                lanes, corrections.all_edits, self.style(), outputs, stage.advance
-            )

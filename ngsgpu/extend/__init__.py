@@ -15,7 +15,7 @@ chapter 8.
 
 from ngsgpu.extend.outputs import ExtensionOutputs
 from ngsgpu.extend.params import ExtensionParameters
-from ngsgpu.extend.pipeline import extend_files, extend_reads, plan_files
+from ngsgpu.extend.stage import extend_files, extend_reads, plan_files
 from ngsgpu.extend.stats import ExtensionStatistics
 from ngsgpu.minhash.ends import EndParameters
 from ngsgpu.run.options import RunOptions

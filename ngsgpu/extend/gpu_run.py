@@ -167,11 +167,8 @@ class ExtensionOnGpu(GpuRun[ExtensionParameters], Run):
         team: the GPUs, when the tables are built.
     """
 
+    ON_CPU = ExtensionOnCpu
     team: GpuExtension
-
-    def on_cpu(self) -> ExtensionOnCpu:
-        """The same run on the CPU."""
-        return ExtensionOnCpu(self.parameters, self.options, self.phred_offset, self.progress)
 
     def build(self) -> None:
         """Copy reads to the GPU that are not there, and build the tables of their ends.

@@ -40,8 +40,8 @@ class ExtensionOutputs(NamedTuple):
 
     @property
     def paths(self) -> list[str]:
-        """The paths of all outputs."""
-        named = (self.extended, self.remaining1, self.remaining2, self.stats)
+        """The files of reads."""
+        named = (self.extended, self.remaining1, self.remaining2)
         return [path for path in named if path is not None]
 
     def check(self) -> None:

@@ -9,7 +9,7 @@ After Shi and others (2010) and Mahmood (2012).
 
 from ngsgpu.spectrum.cpu_run import SpectrumCorrections
 from ngsgpu.spectrum.params import SpectrumParameters
-from ngsgpu.spectrum.pipeline import correct_files, correct_reads, plan_files
+from ngsgpu.spectrum.stage import correct_files, correct_reads, plan_files
 from ngsgpu.spectrum.stats import SpectrumStatistics
 
 __all__ = [

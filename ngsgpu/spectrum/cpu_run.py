@@ -4,24 +4,20 @@ from __future__ import annotations
 
 import logging
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.io.inputs import ReadFiles
-from ngsgpu.io.output.edits import EditCounts, Edits, EditStyle
-from ngsgpu.io.output.writer import OutputSet
+from ngsgpu.io.output.edits import Edits
 from ngsgpu.jit import Integer
 from ngsgpu.pool import Shared, working
 from ngsgpu.readset import ReadSet
 from ngsgpu.readset.kmers import KmerSpectrum, count_kmers, estimate_coverage
-from ngsgpu.run.edited import Render, write_edited
+from ngsgpu.run.edited import EditingRun
 from ngsgpu.run.options import INTERPRETER_BYTES, Contents, HostPlan
-from ngsgpu.run.progress import Stage
-from ngsgpu.run.staged import CpuRun, StagedRun
+from ngsgpu.run.staged import CpuRun
 from ngsgpu.spectrum import cpu
 from ngsgpu.spectrum.counts import (
     Thresholds,
@@ -34,10 +30,6 @@ from ngsgpu.spectrum.reads import scores_of_codes
 from ngsgpu.spectrum.solid import Solid, make_solid
 
 _LOG = logging.getLogger("ngsgpu")
-
-HIGHEST_QUALITY = 20
-MASKED_QUALITY = 2
-"""Phred scores of changed and of masked bases at most, as with the other method."""
 
 _SAMPLED_KMER = 21
 _BASES_PER_TASK = 1 << 20
@@ -186,7 +178,7 @@ def correct_on_cpu(
     )
 
 
-class Run(StagedRun[SpectrumParameters]):
+class Run(EditingRun[SpectrumParameters]):
     """A spectrum correction: ``read`` (or ``take``), ``count``, ``correct``, ``write``.
 
     Attributes:
@@ -195,20 +187,9 @@ class Run(StagedRun[SpectrumParameters]):
         histogram: int64[65536], distinct k-mers by count, after ``count``.
     """
 
-    HARM = "correction takes these bases for reads of one place, and replaces right ones"
-
     kmer: int
     thresholds: Thresholds
     histogram: NDArray[np.int64]
-
-    def copy_inputs(self, lanes: Sequence[ReadFiles], outputs: OutputSet, style: EditStyle) -> None:
-        """Start copying the inputs to the outputs after ``read``, if that helps.
-
-        Args:
-            lanes: the inputs.
-            outputs: the outputs.
-            style: how edits are going to be written.
-        """
 
     @abstractmethod
     def count(self) -> None:
@@ -246,38 +227,6 @@ class Run(StagedRun[SpectrumParameters]):
             _LOG.warning(
                 "the k-mers with errors cannot be told from those of the genome: the coverage is "
                 "too low, or the reads are of many genomes; give --min-count, or use --method msa"
-            )
-
-    def correcting(self) -> AbstractContextManager[Stage]:
-        """The step of the corrections."""
-        return self.step("correct", "correcting", self.reads.reads)
-
-    def writing(self) -> AbstractContextManager[Stage]:
-        """The step of the outputs."""
-        return self.step("write", "writing", self.reads.reads)
-
-    def style(self) -> EditStyle:
-        """How corrections are written."""
-        if not self.parameters.quality:
-            return EditStyle(self.parameters.mask)
-        highest = MASKED_QUALITY if self.parameters.mask else HIGHEST_QUALITY
-        return EditStyle(self.parameters.mask, self.offset + highest)
-
-    def write(
-        self,
-        lanes: Sequence[ReadFiles],
-        corrections: SpectrumCorrections,
-        outputs: OutputSet,
-        render: Render | None = None,
-    ) -> EditCounts:
-        """Read the lanes again and write them with the corrections, or what ``render`` makes of it.
-
-        Raises:
-            InputError: a file has changed.
-        """
-        with self.writing() as stage:
-            return write_edited(
-                self, lanes, corrections.edits, self.style(), outputs, stage.advance, render
             )
 
 
