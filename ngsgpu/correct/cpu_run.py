@@ -69,32 +69,16 @@ class CorrectionPlan(HostPlan):
 
     Attributes:
         batches: number of batches of anchors.
-        result_bytes: corrections and votes.
     """
 
     DOING = "correcting"
     batches: int
-    result_bytes: int
-
-    def parts(self) -> dict[str, int]:
-        """Bytes of each part, by its name."""
-        return {
-            "reads": self.read_bytes,
-            "tables": self.table_bytes,
-            "results": self.result_bytes,
-            "other": self.other_bytes,
-        }
-
-    def units(self) -> str:
-        """The reads, with their number."""
-        return f"{self.contents.reads:,} reads"
 
     def inputs(self) -> list[str]:
         """Lines for people about reads and tables."""
-        found = self.contents
-        kind = "pairs" if found.paired else "reads"
+        kind = "pairs" if self.contents.paired else "reads"
         return [
-            f"reads    {found.reads:,} with {found.bases:,} bases, the longest {found.longest:,}",
+            *HostPlan.inputs(self),
             f"tables   {self.tables}",
             f"batches  {self.batches:,} of {ANCHORS_PER_TASK:,} {kind}",
         ]
@@ -124,10 +108,12 @@ def plan_correction(
         contents=contents,
         tables=parameters.minhash.hashes,
         batches=-(-anchors // ANCHORS_PER_TASK),
-        read_bytes=contents.nbytes(parameters.quality_bits),
-        table_bytes=minhash_tables.planned_bytes(reads, parameters.minhash, threads),
-        result_bytes=reads * RESULT_BYTES_PER_READ,
-        other_bytes=INTERPRETER_BYTES + threads * WORKSPACE_BYTES + (256 << 20),
+        parts={
+            "reads": contents.nbytes(parameters.quality_bits),
+            "tables": minhash_tables.planned_bytes(reads, parameters.minhash, threads),
+            "results": reads * RESULT_BYTES_PER_READ,
+            "other": INTERPRETER_BYTES + threads * WORKSPACE_BYTES + (256 << 20),
+        },
         budget_bytes=budget_bytes,
     )
 

@@ -108,24 +108,16 @@ class ExtensionPlan(HostPlan):
     """Memory that an extension needs; see ``HostPlan``."""
 
     DOING = "extending"
-
-    def units(self) -> str:
-        """The pairs, with their number."""
-        return f"{self.contents.reads // 2:,} pairs"
+    UNIT = "pairs"
 
     def inputs(self) -> list[str]:
         """Lines for people about reads and tables."""
-        found = self.contents
-        return [
-            f"pairs    {found.reads // 2:,} with {found.bases:,} bases, the longest read "
-            f"{found.longest:,}",
-            f"tables   {self.tables}, of both ends of each read",
-        ]
+        return [*HostPlan.inputs(self), f"tables   {self.tables}, of both ends of each read"]
 
     def fewer_tables(self, surplus: int) -> int | None:
         """Number of tables that saves ``surplus`` bytes; None if none does."""
         spare = self.tables - _MIN_TABLES
-        saves = spare > 0 and self.table_bytes // self.tables * spare >= surplus
+        saves = spare > 0 and self.parts["tables"] // self.tables * spare >= surplus
         return _MIN_TABLES if saves else None
 
 
@@ -147,9 +139,11 @@ def plan_extension(
     return ExtensionPlan(
         contents=contents,
         tables=hashes,
-        read_bytes=contents.nbytes(parameters.quality_bits),
-        table_bytes=ends.planned_bytes(contents.reads, parameters.ends, threads),
-        other_bytes=INTERPRETER_BYTES + threads * (task_bytes + results + (1 << 20)) + (192 << 20),
+        parts={
+            "reads": contents.nbytes(parameters.quality_bits),
+            "tables": ends.planned_bytes(contents.reads, parameters.ends, threads),
+            "other": INTERPRETER_BYTES + threads * (task_bytes + results + (1 << 20)) + (192 << 20),
+        },
         budget_bytes=budget_bytes,
     )
 

@@ -30,7 +30,7 @@ from ngsgpu.extend.gpu_plan import (
     BATCHES_PER_GPU,
     MIN_PAIRS,
     pairs_per_batch,
-    place_reads,
+    plan_and_place,
 )
 from ngsgpu.extend.outputs import Text, TextMaker
 from ngsgpu.extend.params import ExtensionParameters, Rules
@@ -177,7 +177,7 @@ class ExtensionOnGpu(GpuRun[ExtensionParameters], Run):
             DeviceError: the GPU's memory does not suffice.
         """
         with self.building_tables() as stage, cuda_errors("building the tables"):
-            reads, plan = place_reads(self.reads, self.parameters, self.options)
+            reads, plan = plan_and_place(self.reads, self.parameters, self.options)
             logger.info("GPU memory: %s", plan.line())
             self.gpu = plan.document()
             self.reads = reads

@@ -63,41 +63,15 @@ class SpectrumPlan(HostPlan):
 
     Attributes:
         part_bits: k-mers are counted in 2^this parts.
-        count_bytes: those of a part, and their tables.
     """
 
     DOING = "correcting"
     part_bits: int
-    count_bytes: int
-
-    def parts(self) -> dict[str, int]:
-        """Bytes of each part, by its name."""
-        return {
-            "reads": self.read_bytes,
-            "counting": self.count_bytes,
-            "k-mers": self.table_bytes,
-            "other": self.other_bytes,
-        }
-
-    def units(self) -> str:
-        """The reads, with their number."""
-        return f"{self.contents.reads:,} reads"
-
-    def inputs(self) -> list[str]:
-        """Lines for people about the reads."""
-        found = self.contents
-        return [
-            f"reads    {found.reads:,} with {found.bases:,} bases, the longest {found.longest:,}"
-        ]
 
     def lines(self) -> list[str]:
         """The plan for people."""
         reads, memory = HostPlan.lines(self)
         return [reads, f"k-mers   counted in {1 << self.part_bits:,} parts", memory]
-
-    def fewer_tables(self, surplus: int) -> int | None:
-        """There is one table."""
-        return None
 
 
 def plan_spectrum(
@@ -122,10 +96,12 @@ def plan_spectrum(
         contents=contents,
         tables=1,
         part_bits=part_bits,
-        count_bytes=contents.bases * 10 >> part_bits,
-        read_bytes=read_bytes,
-        table_bytes=table_bytes,
-        other_bytes=other_bytes,
+        parts={
+            "reads": read_bytes,
+            "counting": contents.bases * 10 >> part_bits,
+            "k-mers": table_bytes,
+            "other": other_bytes,
+        },
         budget_bytes=budget_bytes,
     )
 
