@@ -32,7 +32,7 @@ from ngsgpu.io.text.diagnose import PhredOffset
 logger = logging.getLogger("ngsgpu")
 
 TILE_UNITS: Final = 64
-"""Units per block of the kernels."""
+"""Units per block of the kernels; kTileUnits of ``record.cuh``."""
 
 _MEMORY_PER_CHUNK_BYTE: Final = 32
 """Device memory, in chunks: slots of two files, outputs of three batches, and what is found."""
