@@ -25,7 +25,7 @@ from ngsgpu.minhash import tables as minhash_tables
 from ngsgpu.minhash.cpu import READ_MASK
 from ngsgpu.pool import Shared, working
 from ngsgpu.readset import ReadSet
-from ngsgpu.readset.kmers import KmerSpectrum, count_kmers
+from ngsgpu.readset.kmers import KmerSpectrum
 from ngsgpu.run.edited import EditingRun
 from ngsgpu.run.options import INTERPRETER_BYTES, Contents, HostPlan
 from ngsgpu.run.progress import Stage
@@ -35,9 +35,10 @@ from ngsgpu.run.staged import CpuRun
 class Run(EditingRun[CorrectionParameters]):
     """A correction: ``read`` (or ``take``), ``count``, ``correct``, ``write``."""
 
-    @abstractmethod
     def count(self) -> KmerSpectrum:
         """The k-mer spectrum of the reads."""
+        with self.timed("spectrum"):
+            return self.sampled_spectrum(self.parameters.minhash.kmer)
 
     @abstractmethod
     def correct(self, coverage: float) -> Corrections:
@@ -225,21 +226,7 @@ def correct_on_cpu(
 class CorrectionOnCpu(CpuRun[CorrectionParameters], Run):
     """See ``Run``."""
 
-    def plan(self, contents: Contents) -> CorrectionPlan:
-        """Memory that the run needs for some reads."""
-        return plan_correction(
-            self.parameters,
-            contents,
-            threads=self.options.threads,
-            budget_bytes=self.budget,
-        )
-
-    def count(self) -> KmerSpectrum:
-        """The k-mer spectrum of the reads."""
-        with self.timed("spectrum"):
-            return count_kmers(
-                self.reads, self.parameters.minhash.kmer, threads=self.options.threads
-            )
+    PLAN = staticmethod(plan_correction)
 
     def correct(self, coverage: float) -> Corrections:
         """Build the tables and correct every read.

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from ngsgpu.correct.forests.gpu import forest_bytes
@@ -28,12 +29,10 @@ from ngsgpu.errors import DeviceMemoryError
 from ngsgpu.minhash.gpu import SLOT_BYTES, SMALL_BYTES, pass_bytes, table_bytes
 from ngsgpu.readset.gpu import ReadMemory
 from ngsgpu.readset.gpu_divided import divided, whole_or_divided
-from ngsgpu.run.gpu_plan import Available, plan_free_memory
+from ngsgpu.run.gpu_plan import plan_free_memory
 
 if TYPE_CHECKING:
-    from ngsgpu.correct.cpu_run import CorrectionPlan
     from ngsgpu.readset.gpu import Movable
-    from ngsgpu.run.options import RunOptions
 
 ANCHOR_BYTES: Final = 4
 ORDERING_BYTES: Final = 40
@@ -178,34 +177,6 @@ def plan_gpu(
     )
 
 
-def plan_for_this_gpu(
-    run: CorrectionPlan, parameters: CorrectionParameters, options: RunOptions
-) -> GpuPlan:
-    """Plan a run on the current GPU from its free memory.
-
-    Args:
-        run: what is known about the run.
-        parameters: correction parameters.
-        options: memory budgets.
-
-    Raises:
-        DeviceError: it does not suffice, or CUDA does not respond.
-        UnsuitableError: a read is too long for the GPU's shared memory.
-    """
-
-    def plan(found: Available) -> GpuPlan:
-        return plan_team(
-            found.reads,
-            parameters,
-            options.gpus,
-            linked=found.linked,
-            budget=found.budget,
-            host_budget=options.budget,
-        )
-
-    return plan_free_memory(run, parameters.quality_bits, options, plan)
-
-
 def plan_team(
     reads: ReadMemory,
     parameters: CorrectionParameters,
@@ -243,6 +214,10 @@ def plan_team(
     return whole_or_divided(
         lambda: plan(gpus, 1), lambda: plan(1, gpus), linked=linked, are_divided=are_divided
     )
+
+
+plan_for_this_gpu = partial(plan_free_memory, plan_team)
+"""Plan a run on the current GPU from its free memory; see ``plan_free_memory``."""
 
 
 def _placements(hashes: int, qualities: int) -> Iterator[Placement]:

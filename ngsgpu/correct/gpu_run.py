@@ -39,9 +39,8 @@ from ngsgpu.minhash.gpu import (
     join_tables,
 )
 from ngsgpu.readset import ReadSet
-from ngsgpu.readset.gpu import DeviceReadSet, ReadMemory, count_kmers_on_gpu
+from ngsgpu.readset.gpu import DeviceReadSet, ReadMemory
 from ngsgpu.readset.gpu_divided import are_linked, budget_with_reads, common_arena, divide_reads
-from ngsgpu.readset.kmers import KmerSpectrum, count_kmers
 from ngsgpu.run.gpu_run import EditingGpuRun
 
 
@@ -342,15 +341,6 @@ class CorrectionOnGpu(EditingGpuRun[CorrectionParameters], Run):
     """See ``Run``."""
 
     ON_CPU = CorrectionOnCpu
-
-    def count(self) -> KmerSpectrum:
-        """The k-mer spectrum of the reads."""
-        kmer = self.parameters.minhash.kmer
-        with self.timed("spectrum"):
-            if isinstance(self.reads, ReadSet):
-                return count_kmers(self.reads, kmer, threads=self.options.threads)
-            with cuda_errors("counting k-mers"):
-                return count_kmers_on_gpu(self.reads, kmer)
 
     def correct(self, coverage: float) -> Corrections:
         """Build the tables and correct every read.

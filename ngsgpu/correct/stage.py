@@ -73,10 +73,10 @@ def correct_files(
         lanes,
         outputs,
         corrected,
-        parameters=parameters or CorrectionParameters(),
+        parameters=parameters,
         phred_offset=phred_offset,
         stats=stats,
-        options=options or RunOptions(),
+        options=options,
     )
 
 
@@ -112,12 +112,7 @@ def correct_reads(
         coverage = _coverage(run.parameters, run.count())
         return run.correct(coverage), coverage
 
-    return _DRIVER.run_reads(
-        reads,
-        corrected,
-        parameters=parameters or CorrectionParameters(),
-        options=options or RunOptions(),
-    )
+    return _DRIVER.run_reads(reads, corrected, parameters, options)
 
 
 def _on_gpu() -> type[Run]:

@@ -187,16 +187,8 @@ class Extender:
 class ExtensionOnCpu(CpuRun[ExtensionParameters], Run):
     """See ``Run``."""
 
+    PLAN = staticmethod(plan_extension)
     tables: EndTables
-
-    def plan(self, contents: Contents) -> ExtensionPlan:
-        """Memory that the run needs for some reads."""
-        return plan_extension(
-            self.parameters,
-            contents,
-            threads=self.options.threads,
-            budget_bytes=self.budget,
-        )
 
     def build(self) -> None:
         """Build the tables of the reads' ends.

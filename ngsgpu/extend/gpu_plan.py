@@ -8,6 +8,7 @@ where kernels read them over the bus; everything else is read too often for that
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from ngsgpu.device.memory import available_memory, format_size
@@ -26,10 +27,9 @@ from ngsgpu.readset.gpu_divided import (
     place_reads,
     whole_or_divided,
 )
-from ngsgpu.run.gpu_plan import Available, plan_free_memory
+from ngsgpu.run.gpu_plan import plan_free_memory
 
 if TYPE_CHECKING:
-    from ngsgpu.extend.cpu_run import ExtensionPlan
     from ngsgpu.run.options import RunOptions
 
 BATCHES_PER_GPU: Final = 2
@@ -201,31 +201,8 @@ def plan_and_place(
     return place_reads(reads, team, plan, moved), plan
 
 
-def plan_for_this_gpu(
-    run: ExtensionPlan, parameters: ExtensionParameters, options: RunOptions
-) -> ExtensionGpuPlan:
-    """Plan a run on the current GPU from its free memory.
-
-    Args:
-        run: what is known about the run.
-        parameters: extension parameters.
-        options: memory budgets.
-
-    Raises:
-        DeviceError: it does not suffice, or CUDA does not respond.
-    """
-
-    def plan(found: Available) -> ExtensionGpuPlan:
-        return plan_team(
-            found.reads,
-            parameters,
-            options.gpus,
-            linked=found.linked,
-            budget=found.budget,
-            host_budget=options.budget,
-        )
-
-    return plan_free_memory(run, parameters.quality_bits, options, plan)
+plan_for_this_gpu = partial(plan_free_memory, plan_team)
+"""Plan a run on the current GPU from its free memory; see ``plan_free_memory``."""
 
 
 def _extending_bytes(reads: ReadMemory, parameters: ExtensionParameters, batch_bytes: int) -> int:

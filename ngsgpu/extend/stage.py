@@ -65,10 +65,10 @@ def extend_files(
         lanes,
         outputs.paths,
         extended,
-        parameters=parameters or ExtensionParameters(),
+        parameters=parameters,
         phred_offset=phred_offset,
         stats=outputs.stats,
-        options=options or RunOptions(),
+        options=options,
     )
 
 
@@ -107,12 +107,7 @@ def extend_reads(
         parts = list(run.results(rules, pairs)) or [Extensions.allocate(0, rules)]
         return Extensions.joined(parts), insert
 
-    return _DRIVER.run_reads(
-        reads,
-        extended,
-        parameters=parameters or ExtensionParameters(),
-        options=options or RunOptions(),
-    )
+    return _DRIVER.run_reads(reads, extended, parameters, options)
 
 
 def _on_gpu() -> type[Run]:

@@ -4,52 +4,49 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from ngsgpu.device.plan import MemoryPlan, gpu_memory
 from ngsgpu.device.team import Team
 from ngsgpu.readset.gpu import ReadMemory, reading_bytes
 from ngsgpu.readset.gpu_divided import are_linked
 from ngsgpu.run.options import HostPlan, RunOptions
+from ngsgpu.run.staged import Parameters
 
 M = TypeVar("M", bound=MemoryPlan)
 
 
-class Available(NamedTuple):
-    """What a run has to do with.
-
-    Attributes:
-        reads: memory of the reads, about.
-        budget: GPU memory in bytes.
-        reading: GPU memory for reading, in addition to the reads.
-        linked: whether the GPUs can have data in common.
-    """
-
-    reads: ReadMemory
-    budget: int
-    reading: int
-    linked: bool
-
-
 def plan_free_memory(
-    run: HostPlan, quality_bits: int, options: RunOptions, plan: Callable[[Available], M]
+    plan_team: Callable[..., M], run: HostPlan, parameters: Parameters, options: RunOptions
 ) -> M:
     """Plan a run on the current GPU, and those after it, from its free memory.
 
     Args:
+        plan_team: plans the stage's memory, of reads, parameters, the number of GPUs, whether
+            they are ``linked``, ``budget`` and ``host_budget``.
         run: what is known about the run.
-        quality_bits: bits stored per quality.
+        parameters: of the stage.
         options: memory budgets, and the number of GPUs.
-        plan: plans the stage's memory.
 
     Raises:
         DeviceError: it does not suffice, or CUDA does not respond.
+        UnsuitableError: a read is too long for the GPU's shared memory.
     """
-    found, limit = run.contents, options.gpu_memory
+    found = run.contents
     reads = ReadMemory.expected(
-        found.reads, found.bases, found.longest, paired=found.paired, quality_bits=quality_bits
+        found.reads,
+        found.bases,
+        found.longest,
+        paired=found.paired,
+        quality_bits=parameters.quality_bits,
     )
-    budget = gpu_memory(limit).budget
-    reading = reading_bytes(found.paired, limit, budget)
-    planned = plan(Available(reads, budget, reading, are_linked(Team(options.gpus))))
-    return replace(planned, reading=reading)
+    budget = gpu_memory(options.gpu_memory).budget
+    plan = plan_team(
+        reads,
+        parameters,
+        options.gpus,
+        linked=are_linked(Team(options.gpus)),
+        budget=budget,
+        host_budget=options.budget,
+    )
+    return replace(plan, reading=reading_bytes(found.paired, options.gpu_memory, budget))

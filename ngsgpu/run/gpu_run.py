@@ -19,8 +19,9 @@ from ngsgpu.io.output.writer import OutputSet
 from ngsgpu.io.reread import ReadFilesLayout
 from ngsgpu.io.text.sample import ReadSample
 from ngsgpu.readset import ReadSet
-from ngsgpu.readset.gpu import DeviceReadSet
+from ngsgpu.readset.gpu import DeviceReadSet, count_kmers_on_gpu
 from ngsgpu.readset.gpu_read import read_to_device
+from ngsgpu.readset.kmers import KmerSpectrum, count_kmers
 from ngsgpu.run.edited import E, EditingRun, Render
 from ngsgpu.run.staged import CpuRun, P, StagedRun
 from ngsgpu.run.trimming import warn_of_adapters
@@ -78,6 +79,13 @@ class GpuRun(StagedRun[P]):
         run.read(lanes)
         self.reads, self.adapters, self.kept = run.reads, run.adapters, run.kept
         self.seconds |= run.seconds
+
+    def sampled_spectrum(self, k: int) -> KmerSpectrum:
+        """See ``StagedRun``."""
+        if isinstance(self.reads, ReadSet):
+            return count_kmers(self.reads, k, threads=self.options.threads)
+        with cuda_errors("counting k-mers"):
+            return count_kmers_on_gpu(self.reads, k)
 
     def meanwhile(self, load: Callable[[], None]) -> None:
         """Have a thread load kernels of the CPU, which would otherwise wait for that later on.

@@ -85,10 +85,10 @@ class ReadSetDriver(Generic[P, R, M]):
         outputs: Sequence[str],
         steps: Callable[[R, OpenFiles], S],
         *,
-        parameters: P,
+        parameters: P | None,
         phred_offset: PhredOffset,
         stats: str | Path | None,
-        options: RunOptions,
+        options: RunOptions | None,
     ) -> S:
         """Run from files to files.
 
@@ -96,7 +96,7 @@ class ReadSetDriver(Generic[P, R, M]):
             lanes: the inputs.
             outputs: files of reads.
             steps: all that follows reading, up to the statistics.
-            parameters: of the stage.
+            parameters: of the stage; None: the default ones, as for ``options``.
             phred_offset: 33, 64 or ``auto``.
             stats: JSON file for the statistics.
             options: threads, memory and so on.
@@ -108,12 +108,13 @@ class ReadSetDriver(Generic[P, R, M]):
             DeviceError: the GPU failed, and the CPU may not take over.
             OutputError: an output cannot be written; none was.
         """
+        chosen, options = parameters or self.parameters(), options or RunOptions()
         paths = outputs if stats is None else [*outputs, str(stats)]
         begin = time.monotonic()
         with _open_files(lanes, paths, options) as files, Progress(options.progress) as progress:
 
             def run(kind: type[R]) -> S:
-                with kind(parameters, options, phred_offset, progress) as run:
+                with kind(chosen, options, phred_offset, progress) as run:
                     run.read(files.lanes)
                     return steps(run, files)
 
@@ -127,28 +128,25 @@ class ReadSetDriver(Generic[P, R, M]):
         self,
         reads: ReadSet,
         steps: Callable[[R], T],
-        *,
-        parameters: P,
-        options: RunOptions,
+        parameters: P | None,
+        options: RunOptions | None,
     ) -> T:
         """Run on reads that are in memory.
 
         Args:
             reads: the reads.
             steps: all that is done with them.
-            parameters: of the stage.
+            parameters: of the stage; None: the default ones, as for ``options``.
             options: threads, memory and so on.
         """
+        chosen, how = parameters or self.parameters(), options or RunOptions()
 
         def run(kind: type[R]) -> T:
-            with (
-                Progress(options.progress) as progress,
-                kind(parameters, options, "auto", progress) as run,
-            ):
+            with Progress(how.progress) as progress, kind(chosen, how, "auto", progress) as run:
                 run.take(reads)
                 return steps(run)
 
-        return self._on_backend(run, options, lambda: True)
+        return self._on_backend(run, how, lambda: True)
 
     def plan_files(
         self,

@@ -29,6 +29,7 @@ from ngsgpu.io.text.batch import RecordBatch
 from ngsgpu.io.text.reader import PhredOffset
 from ngsgpu.io.text.sample import ReadSample
 from ngsgpu.readset import ReadSet, ReadSetBuilder
+from ngsgpu.readset.kmers import KmerSpectrum, count_kmers
 from ngsgpu.run.kept import KeptRecords
 from ngsgpu.run.options import Contents, HostPlan, RunOptions, chunk_bytes_within
 from ngsgpu.run.progress import Progress, Stage
@@ -212,6 +213,10 @@ class StagedRun(ABC, Generic[P]):
     def take(self, reads: ReadSet) -> None:
         """Use reads that are already in memory."""
 
+    @abstractmethod
+    def sampled_spectrum(self, k: int) -> KmerSpectrum:
+        """The spectrum of a sample of the k-mers."""
+
     @contextmanager
     def timed(self, step: str) -> Iterator[None]:
         """Note the time of a step."""
@@ -247,11 +252,19 @@ class CpuRun(StagedRun[P]):
     """A run on the CPU."""
 
     backend = "cpu"
+    PLAN: ClassVar[Callable[..., HostPlan]]
+    """Plans the memory, of parameters, contents, ``threads`` and ``budget_bytes``."""
     reads: ReadSet
 
-    @abstractmethod
     def plan(self, contents: Contents) -> HostPlan:
         """Memory that the run needs for some reads."""
+        return self.PLAN(
+            self.parameters, contents, threads=self.options.threads, budget_bytes=self.budget
+        )
+
+    def sampled_spectrum(self, k: int) -> KmerSpectrum:
+        """See ``StagedRun``."""
+        return count_kmers(self.reads, k, threads=self.options.threads)
 
     def read(self, lanes: Sequence[ReadFiles]) -> None:
         """Read all lanes into a read set.
@@ -289,8 +302,8 @@ class CpuRun(StagedRun[P]):
         if self.options.memory is None:  # what the reads take is taken already
             self.budget += reads.nbytes
 
-    def check_memory(self) -> None:
-        """Check that the run fits into memory, before building its tables.
+    def check_memory(self) -> HostPlan:
+        """Check that the run fits into memory, before building its tables; gives back its plan.
 
         Raises:
             HostMemoryError: it does not.
@@ -303,3 +316,4 @@ class CpuRun(StagedRun[P]):
             self.kept.drop()
         self.memory["planned_bytes"] = plan.total_bytes
         plan.check(self.parameters)
+        return plan

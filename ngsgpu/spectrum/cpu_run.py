@@ -14,7 +14,7 @@ from ngsgpu.io.output.edits import Edits
 from ngsgpu.jit import Integer
 from ngsgpu.pool import Shared, working
 from ngsgpu.readset import ReadSet
-from ngsgpu.readset.kmers import KmerSpectrum, count_kmers, estimate_coverage
+from ngsgpu.readset.kmers import estimate_coverage
 from ngsgpu.run.edited import EditingRun
 from ngsgpu.run.options import INTERPRETER_BYTES, Contents, HostPlan
 from ngsgpu.run.staged import CpuRun
@@ -180,10 +180,6 @@ class Run(EditingRun[SpectrumParameters]):
     def correct(self, *, trim: bool = False) -> SpectrumCorrections:
         """Correct every read; if they are going to be trimmed, nothing else of them changes."""
 
-    @abstractmethod
-    def sampled_spectrum(self, k: int) -> KmerSpectrum:
-        """The spectrum of a sample of the k-mers."""
-
     def choose_kmer(self) -> None:
         """Choose the k-mer length; the size of the genome is guessed from a sample of k-mers."""
         if self.parameters.kmer is not None:
@@ -209,29 +205,19 @@ class Run(EditingRun[SpectrumParameters]):
 class SpectrumOnCpu(CpuRun[SpectrumParameters], Run):
     """See ``Run``."""
 
+    PLAN = staticmethod(plan_spectrum)
     _solid: Solid
-
-    def plan(self, contents: Contents) -> SpectrumPlan:
-        """Memory that the run needs for some reads."""
-        return plan_spectrum(
-            self.parameters, contents, threads=self.options.threads, budget_bytes=self.budget
-        )
-
-    def sampled_spectrum(self, k: int) -> KmerSpectrum:
-        """The spectrum of a sample of the k-mers."""
-        return count_kmers(self.reads, k, threads=self.options.threads)
 
     def count(self) -> None:
         """Count the k-mers and make the set of solid ones."""
-        self.check_memory()
-        reads, threads = self.reads, self.options.threads
+        plan = self.check_memory()
+        assert isinstance(plan, SpectrumPlan)
+        bits, threads = plan.part_bits, self.options.threads
         with self.timed("size"):
             self.choose_kmer()
-        contents = Contents(reads.reads, reads.bases, reads.max_length, reads.paired, reads.nbytes)
-        bits = self.plan(contents).part_bits
         with self.step("count", "counting k-mers", 1 << bits, "parts") as stage:
             counted = count_reads(
-                reads, self.kmer, threads=threads, part_bits=bits, advance=stage.advance
+                self.reads, self.kmer, threads=threads, part_bits=bits, advance=stage.advance
             )
         with self.timed("table"):
             self.choose_thresholds(counted.histogram)

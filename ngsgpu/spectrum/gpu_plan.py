@@ -21,9 +21,9 @@ from ngsgpu.device.spread import share_bytes
 from ngsgpu.errors import DeviceMemoryError
 from ngsgpu.kmers.gpu import row_bytes
 from ngsgpu.kmers.kept import kept_bytes
-from ngsgpu.readset.gpu import ReadMemory, divided_bytes
+from ngsgpu.readset.gpu import ReadMemory, divided_bytes, reading_bytes
 from ngsgpu.readset.gpu_divided import whole_or_divided
-from ngsgpu.run.gpu_plan import Available, plan_free_memory
+from ngsgpu.run.gpu_plan import plan_free_memory
 from ngsgpu.spectrum.gpu import MOST_ROWS, filter_words, table_bytes
 from ngsgpu.spectrum.gpu_correct import (
     BATCH_BYTES,
@@ -166,31 +166,31 @@ def plan_team(demand: Demand, *, linked: bool) -> SpectrumGpuPlan:
 def plan_for_this_gpu(
     run: SpectrumPlan, parameters: SpectrumParameters, options: RunOptions
 ) -> SpectrumGpuPlan:
-    """Plan a run on the current GPU, and those after it, from its free memory.
+    """Plan a run on the current GPU from its free memory; see ``plan_free_memory``."""
+    found, limit = run.contents, options.gpu_memory
 
-    Args:
-        run: what is known about the run.
-        parameters: of the correction.
-        options: memory budgets, and the number of GPUs.
-
-    Raises:
-        DeviceError: it does not suffice, or CUDA does not respond.
-    """
-
-    def plan(found: Available) -> SpectrumGpuPlan:
+    def plan(
+        reads: ReadMemory,
+        parameters: SpectrumParameters,
+        gpus: int,
+        *,
+        linked: bool,
+        budget: int,
+        host_budget: int,
+    ) -> SpectrumGpuPlan:
         demand = Demand(
-            reads=found.reads,
-            bases=run.contents.bases,
+            reads=reads,
+            bases=found.bases,
             parameters=parameters,
-            budget=found.budget,
-            host_budget=options.budget,
+            budget=budget,
+            host_budget=host_budget,
             blocks=most_blocks(),
-            gpus=options.gpus,
-            on_first=found.reads.total + found.reading <= found.budget,
+            gpus=gpus,
+            on_first=reads.total + reading_bytes(found.paired, limit, budget) <= budget,
         )
-        return plan_team(demand, linked=found.linked)
+        return plan_team(demand, linked=linked)
 
-    return plan_free_memory(run, parameters.quality_bits, options, plan)
+    return plan_free_memory(plan, run, parameters, options)
 
 
 def _placements(reads: ReadMemory) -> Iterator[tuple[Movable, ...]]:

@@ -12,9 +12,6 @@ from typing import Any
 from ngsgpu.device.errors import cuda_errors
 from ngsgpu.io.inputs import ReadFiles
 from ngsgpu.io.output.writer import OutputSet
-from ngsgpu.readset import ReadSet
-from ngsgpu.readset.gpu import count_kmers_on_gpu
-from ngsgpu.readset.kmers import KmerSpectrum, count_kmers
 from ngsgpu.run.gpu_run import EditingGpuRun
 from ngsgpu.spectrum.cpu_run import Run, SpectrumCorrections, SpectrumOnCpu
 from ngsgpu.spectrum.gpu_team import SpectrumTeam
@@ -32,13 +29,6 @@ class SpectrumOnGpu(EditingGpuRun[SpectrumParameters], Run):
         super().copy_inputs(lanes, outputs)
         # What is left to do on the GPU takes hardly longer.
         self.load_writers()
-
-    def sampled_spectrum(self, k: int) -> KmerSpectrum:
-        """The spectrum of a sample of the k-mers."""
-        if isinstance(self.reads, ReadSet):
-            return count_kmers(self.reads, k, threads=self.options.threads)
-        with cuda_errors("counting k-mers"):
-            return count_kmers_on_gpu(self.reads, k)
 
     def count(self) -> None:
         """Place the reads, count their k-mers and make the set of solid ones.

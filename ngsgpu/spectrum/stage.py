@@ -89,10 +89,10 @@ def correct_files(
         lanes,
         paths,
         corrected,
-        parameters=parameters or SpectrumParameters(),
+        parameters=parameters,
         phred_offset=phred_offset,
         stats=stats,
-        options=options or RunOptions(),
+        options=options,
     )
 
 
@@ -109,12 +109,7 @@ def correct_reads(
         run.count()
         return run.correct(trim=trim)
 
-    return _DRIVER.run_reads(
-        reads,
-        corrected,
-        parameters=parameters or SpectrumParameters(),
-        options=options or RunOptions(),
-    )
+    return _DRIVER.run_reads(reads, corrected, parameters, options)
 
 
 def _on_gpu() -> type[Run]:
