@@ -15,7 +15,7 @@ from ngsgpu.correct.cpu_run import CorrectionOnCpu, CorrectionPlan, Run, plan_co
 from ngsgpu.correct.params import USEFUL_COVERAGE, CorrectionParameters
 from ngsgpu.correct.stats import CorrectionStatistics
 from ngsgpu.io.inputs import plan_lanes
-from ngsgpu.io.paths import Paths, listed
+from ngsgpu.io.paths import Paths
 from ngsgpu.io.text.reader import PhredOffset
 from ngsgpu.readset import ReadSet
 from ngsgpu.readset.kmers import KmerSpectrum, estimate_coverage
@@ -58,7 +58,6 @@ def correct_files(
         HostMemoryError: the memory does not suffice.
         OutputError: an output cannot be written; none was.
     """
-    in1, out1, in2, out2 = listed(in1), listed(out1), listed(in2), listed(out2)
     lanes, outputs = plan_lanes(in1, in2, out1, out2, interleaved=interleaved)
 
     def corrected(run: Run, files: OpenFiles) -> CorrectionStatistics:

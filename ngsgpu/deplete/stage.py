@@ -16,7 +16,7 @@ from ngsgpu.deplete.stats import DepletionStatistics
 from ngsgpu.device.memory import format_size
 from ngsgpu.errors import DeviceMemoryError
 from ngsgpu.io.inputs import ReadFiles, plan_lanes
-from ngsgpu.io.paths import Paths, listed
+from ngsgpu.io.paths import Paths
 from ngsgpu.io.text.pairs import Mates
 from ngsgpu.run.options import RunOptions
 from ngsgpu.run.record import Made, RecordDriver, RecordStage, Task
@@ -57,7 +57,6 @@ def deplete_files(
         UsageError: the files are inconsistent.
         OutputError: an output cannot be written; none was.
     """
-    in1, out1, in2, out2 = listed(in1), listed(out1), listed(in2), listed(out2)
     lanes, outputs = plan_lanes(in1, in2, out1, out2, interleaved=interleaved)
     options = options or RunOptions()
     driver = RecordDriver(lanes, outputs, options, stats=stats, also_read=[index])

@@ -10,7 +10,7 @@ import numpy as np
 
 from ngsgpu.errors import UsageError
 from ngsgpu.io.inputs import ReadFiles, pair_inputs
-from ngsgpu.io.paths import Paths, listed
+from ngsgpu.io.paths import Paths
 from ngsgpu.io.text.pairs import Mates
 from ngsgpu.io.text.reader import PhredOffset
 from ngsgpu.merge.cpu import Outputs, Tally, merge_records, new_counts
@@ -61,9 +61,7 @@ def merge_files(
         UsageError: files or parameters are inconsistent.
         OutputError: an output cannot be written; none was.
     """
-    lanes = pair_inputs(
-        listed(in1), listed(in2), interleaved=interleaved, option="--interleaved-in"
-    )
+    lanes = pair_inputs(in1, in2, interleaved=interleaved, option="--interleaved-in")
     if not lanes[0].paired:
         raise UsageError(
             "merging needs both mates; give second mates with -I, or --interleaved-in "

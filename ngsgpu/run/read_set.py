@@ -19,9 +19,9 @@ import numpy as np
 
 from ngsgpu.errors import UsageError
 from ngsgpu.io.compress.source import is_compressed
-from ngsgpu.io.inputs import ReadFiles, keep_streams, plan_lanes, warn_of_mates
+from ngsgpu.io.inputs import ReadFiles, keep_streams, pair_inputs, warn_of_mates
 from ngsgpu.io.output.writer import OutputSet
-from ngsgpu.io.paths import Paths, check_distinct, listed
+from ngsgpu.io.paths import Paths, check_distinct
 from ngsgpu.io.reread import unchanged
 from ngsgpu.io.text.reader import PhredOffset
 from ngsgpu.readset import ReadSet
@@ -73,8 +73,7 @@ class ReadSetDriver(Generic[P, R, M]):
         Raises:
             UsageError: the files are inconsistent.
         """
-        in1, in2 = listed(in1), listed(in2)
-        lanes, _ = plan_lanes(in1, in2, in1[:1], in2[:1], interleaved=interleaved)
+        lanes = pair_inputs(in1, in2, interleaved=interleaved)
         if self.needs_pairs and not lanes[0].paired:
             raise UsageError(self.needs_pairs)
         return lanes

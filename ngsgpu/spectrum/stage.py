@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ngsgpu.io.compress.packing import packing_of
 from ngsgpu.io.inputs import plan_lanes
-from ngsgpu.io.paths import Paths, listed
+from ngsgpu.io.paths import Paths
 from ngsgpu.io.text.reader import PhredOffset
 from ngsgpu.readset import ReadSet
 from ngsgpu.run.options import RunOptions
@@ -66,7 +66,6 @@ def correct_files(
         DeviceError: the GPU failed, and the CPU may not take over.
         OutputError: an output cannot be written; none was.
     """
-    in1, out1, in2, out2 = listed(in1), listed(out1), listed(in2), listed(out2)
     lanes, outputs = plan_lanes(in1, in2, out1, out2, interleaved=interleaved)
     width = len(lanes[0].inputs)
     packing = packing_of(outputs[0])
