@@ -17,7 +17,6 @@ from ngsgpu.extend.cpu import COUNTERS, Extensions
 from ngsgpu.extend.insert import InsertSize, estimate_insert, sampled_pairs, sampling_parameters
 from ngsgpu.extend.outputs import Text, TextMaker
 from ngsgpu.extend.params import MAX_FRAGMENT, ExtensionParameters, Rules
-from ngsgpu.extend.sections import Section, read_sections
 from ngsgpu.extend.tasks.joining import NOT_CONNECTED
 from ngsgpu.io.inputs import ReadFiles
 from ngsgpu.io.text.reader import PhredOffset
@@ -27,6 +26,7 @@ from ngsgpu.pool import Shared, working
 from ngsgpu.readset import ReadSet
 from ngsgpu.run.options import INTERPRETER_BYTES, Contents, HostPlan, RunOptions
 from ngsgpu.run.progress import Progress, Stage
+from ngsgpu.run.sections import Section, read_sections
 from ngsgpu.run.staged import CpuRun, ReadLengths, StagedRun
 
 logger = logging.getLogger("ngsgpu")

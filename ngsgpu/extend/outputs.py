@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from ngsgpu.errors import UsageError
 from ngsgpu.extend.cpu import Extensions
 from ngsgpu.extend.records import Format, format_pairs
-from ngsgpu.extend.sections import Section
 from ngsgpu.io.output.writer import OutputSet
+from ngsgpu.run.sections import Section
 
 
 class ExtensionOutputs(NamedTuple):
