@@ -39,12 +39,6 @@ USEFUL_COVERAGE = 3.5
 """Reads per position below which correction finds about half of the errors at best: see
 ``docs/correct.md``."""
 
-HIGHEST_QUALITY = 20
-"""Phred score that a changed base gets at most (``--quality``); see ``docs/correct.md``."""
-
-MASKED_QUALITY = 2
-"""The same for a base that becomes N: what Illumina's pipelines write for N."""
-
 
 def variant_depths(error_rate: float) -> tuple[int, int, int, int, int, int, int, int]:
     """Q20 reads of a column from which one more read each must agree on a base.

@@ -16,8 +16,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import math
-from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Literal, TypeVar
 
@@ -137,50 +136,48 @@ class Contents:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HostPlan(ABC):
+class HostPlan:
     """Memory that a run needs whose reads and tables are all in memory.
 
     Attributes:
         contents: the reads.
         tables: number of tables.
-        read_bytes: bases, qualities and lengths.
-        table_bytes: tables, with what building them needs.
-        other_bytes: workspaces, buffers of files, and the interpreter.
+        parts: bytes of each part, by its name: reads, tables and so on, and all ``other``.
         budget_bytes: memory budget.
     """
 
     DOING: ClassVar[str]
+    UNIT: ClassVar[str] = "reads"
     contents: Contents
     tables: int
-    read_bytes: int
-    table_bytes: int
-    other_bytes: int
+    parts: Mapping[str, int]
     budget_bytes: int
 
     @property
     def total_bytes(self) -> int:
         """Most memory in use at a time."""
-        return sum(self.parts().values())
+        return sum(self.parts.values())
 
-    def parts(self) -> dict[str, int]:
-        """Bytes of each part, by its name."""
-        return {"reads": self.read_bytes, "tables": self.table_bytes, "other": self.other_bytes}
+    @property
+    def units(self) -> int:
+        """Number of reads, or pairs."""
+        return self.contents.reads // (2 if self.UNIT == "pairs" else 1)
 
-    @abstractmethod
-    def units(self) -> str:
-        """The reads or pairs, with their number."""
-
-    @abstractmethod
     def inputs(self) -> list[str]:
         """Lines for people about reads and tables."""
+        found = self.contents
+        longest = "the longest read" if self.UNIT == "pairs" else "the longest"
+        return [
+            f"{self.UNIT}    {self.units:,} with {found.bases:,} bases, {longest} {found.longest:,}"
+        ]
 
-    @abstractmethod
     def fewer_tables(self, surplus: int) -> int | None:
         """Number of tables that saves ``surplus`` bytes; None if none does."""
+        return None
 
     def lines(self) -> list[str]:
         """The plan for people."""
-        parts = (f"{name} {format_size(size)}" for name, size in self.parts().items())
+        parts = (f"{name} {format_size(size)}" for name, size in self.parts.items())
         sizes = f"{format_size(self.total_bytes)} of {format_size(self.budget_bytes)}"
         return [*self.inputs(), f"memory   {sizes}: {', '.join(parts)}"]
 
@@ -205,8 +202,9 @@ class HostPlan(ABC):
         wanted = self.total_bytes * (_ESTIMATE_MARGIN if self.contents.estimated else 1)
         advice.append(f"--memory {math.ceil(wanted / (1 << 20))}M on a machine that has it")
         raise HostMemoryError(
-            f"{self.DOING} {about}{self.units()} takes {format_size(self.total_bytes)} of "
-            f"memory and {format_size(self.budget_bytes)} may be used; try {', or '.join(advice)}"
+            f"{self.DOING} {about}{self.units:,} {self.UNIT} takes "
+            f"{format_size(self.total_bytes)} of memory and {format_size(self.budget_bytes)} "
+            f"may be used; try {', or '.join(advice)}"
         )
 
 
