@@ -11,7 +11,6 @@ algorithm has its own package (``ngsgpu.correct``, ...) with the same layout: ``
 """
 
 import sys
-from typing import Any
 
 from ngsgpu._version import __version__
 
@@ -43,7 +42,7 @@ __all__ = [
 _Module = type(sys)
 
 
-def _interface(name: str) -> Any:
+def _interface(name: str) -> object:
     """A function or class of ``ngsgpu.api``."""
     import importlib
 
@@ -53,15 +52,16 @@ def _interface(name: str) -> Any:
 class _Stage(_Module):
     """A package that can be called."""
 
-    def __call__(self, *arguments: Any, **named: Any) -> Any:
+    def __call__(self, *arguments: object, **named: object) -> object:
         """Call the function of the same name."""
-        return _interface(self.__name__.rpartition(".")[2])(*arguments, **named)
+        function = _interface(self.__name__.rpartition(".")[2])
+        return function(*arguments, **named)
 
 
 class _Package(_Module):
     """This package, whose interface is imported when it is used."""
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> object:
         if name not in __all__:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         if name in _STAGES:
@@ -72,7 +72,7 @@ class _Package(_Module):
         setattr(self, name, found)
         return found
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         if name in _STAGES and type(value) is _Module:  # bound by the import of the package
             value.__class__ = _Stage
         super().__setattr__(name, value)

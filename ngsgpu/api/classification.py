@@ -155,15 +155,15 @@ class Classifier:
         Raises:
             InputError: the reads cannot be read.
         """
-        folder = Folder()
-        inputs = inputs_of(reads, mates, interleaved, folder)
-        first, second = (_texts(paths) for paths in (inputs.first, inputs.second))
-        sample = one_sample(first, second, interleaved=inputs.interleaved, name=name)
-        outputs = SampleOutputs(
-            reads=str(folder.path / "calls"), report=str(folder.path / "report")
-        )
-        (statistics,) = self._classifier.classify([sample], outputs, phred_offset=phred_offset)
-        return Calls(folder, statistics)
+        with Folder() as folder:
+            inputs = inputs_of(reads, mates, interleaved, folder)
+            first, second = (_texts(paths) for paths in (inputs.first, inputs.second))
+            sample = one_sample(first, second, interleaved=inputs.interleaved, name=name)
+            outputs = SampleOutputs(
+                reads=str(folder.path / "calls"), report=str(folder.path / "report")
+            )
+            (statistics,) = self._classifier.classify([sample], outputs, phred_offset=phred_offset)
+            return Calls(folder, statistics)
 
     def close(self) -> None:
         """Close the database."""

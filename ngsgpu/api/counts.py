@@ -135,14 +135,14 @@ def count(
     """
     options = run_options(how)
     parameters = CountParameters(k, min_quality, min_count)
-    folder = Folder()
-    inputs = inputs_of(reads, mates, False, folder)
-    database = folder.path / "kmers"
-    count_files(
-        [*inputs.first, *inputs.second],
-        database,
-        parameters,
-        phred_offset=phred_offset,
-        options=options,
-    )
-    return KmerCounts(open_database(database, check=False), folder)
+    with Folder() as folder:
+        inputs = inputs_of(reads, mates, False, folder)
+        database = folder.path / "kmers"
+        count_files(
+            [*inputs.first, *inputs.second],
+            database,
+            parameters,
+            phred_offset=phred_offset,
+            options=options,
+        )
+        return KmerCounts(open_database(database, check=False), folder)

@@ -9,7 +9,7 @@ import weakref
 from collections.abc import Iterable, Iterator
 from itertools import chain
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeAlias, TypedDict
+from typing import Any, Literal, NamedTuple, Self, TypeAlias, TypedDict
 
 from ngsgpu.api.files import Reads, Writer
 from ngsgpu.api.record import RecordLike
@@ -87,8 +87,11 @@ def _bytes(size: int | str | None) -> int | None:
 class Folder:
     """A temporary folder, in ``$TMPDIR``, that goes when nothing refers to this object any more.
 
+    As a context manager it goes at once if the block fails, and otherwise ``inputs`` alone does.
+
     Attributes:
         path: the folder.
+        inputs: a folder in it.
 
     Raises:
         OutputError: it cannot be made.
@@ -98,9 +101,19 @@ class Folder:
         place = temporary_place()
         try:
             self.path = Path(tempfile.mkdtemp(prefix="ngsgpu-", dir=place))
+            self.inputs = self.path / "inputs"
+            self.inputs.mkdir()
         except OSError as error:
             raise output_error(place, error) from error
         self.remove = weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if error[0] is not None:
+            self.remove()
+        shutil.rmtree(self.inputs, ignore_errors=True)
 
 
 class Inputs(NamedTuple):
@@ -168,7 +181,7 @@ def _files_of(reads: Source, folder: Folder, name: str) -> Inputs:
             f"{name} must be paths, records, pairs of records or batches of them, not "
             f"{type(example).__name__}"
         )
-    path = folder.path / name
+    path = folder.inputs / name
     with Writer([path]) as writer:
         for own in items:
             writer.write(*(own if paired else (own,)))
@@ -180,7 +193,7 @@ def _written_batches(
 ) -> Inputs:
     """A file for each mate."""
     first = next(batches)
-    paths = [folder.path / f"{name}_{mate}" for mate in range(len(first))]
+    paths = [folder.inputs / f"{name}_{mate}" for mate in range(len(first))]
     with OutputSet(paths) as outputs:
         for mates in chain([first], batches):
             for mate, batch in enumerate(mates):

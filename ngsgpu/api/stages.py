@@ -121,21 +121,21 @@ def merge(
         NgsgpuError: as of ``merge_files``.
     """
     options = run_options(how)
-    folder = Folder()
-    inputs = inputs_of(reads, mates, interleaved, folder)
-    merged, first, second = (folder.path / name for name in ("merged", "first", "second"))
-    statistics = merge_files(
-        inputs.first,
-        inputs.second,
-        MergeOutputs(merged, first, second),
-        interleaved=inputs.interleaved,
-        parameters=parameters,
-        phred_offset=phred_offset,
-        options=options,
-    )
-    result = Merged(folder, [merged], statistics)
-    result.unmerged = Result(folder, [first, second], statistics)
-    return result
+    with Folder() as folder:
+        inputs = inputs_of(reads, mates, interleaved, folder)
+        merged, first, second = (folder.path / name for name in ("merged", "first", "second"))
+        statistics = merge_files(
+            inputs.first,
+            inputs.second,
+            MergeOutputs(merged, first, second),
+            interleaved=inputs.interleaved,
+            parameters=parameters,
+            phred_offset=phred_offset,
+            options=options,
+        )
+        result = Merged(folder, [merged], statistics)
+        result.unmerged = Result(folder, [first, second], statistics)
+        return result
 
 
 def assemble(
@@ -166,21 +166,21 @@ def assemble(
         NgsgpuError: as of ``assemble_files``.
     """
     options = run_options(how)
-    folder = Folder()
-    inputs = inputs_of(reads, mates, interleaved, folder)
-    more = [] if single is None else inputs_of(single, None, False, folder, "single").first
-    contigs = folder.path / "contigs"
-    statistics = assemble_files(
-        inputs.first,
-        contigs,
-        inputs.second,
-        single=more,
-        interleaved=inputs.interleaved,
-        parameters=parameters,
-        phred_offset=phred_offset,
-        options=options,
-    )
-    return Result(folder, [contigs], statistics)
+    with Folder() as folder:
+        inputs = inputs_of(reads, mates, interleaved, folder)
+        more = [] if single is None else inputs_of(single, None, False, folder, "single").first
+        contigs = folder.path / "contigs"
+        statistics = assemble_files(
+            inputs.first,
+            contigs,
+            inputs.second,
+            single=more,
+            interleaved=inputs.interleaved,
+            parameters=parameters,
+            phred_offset=phred_offset,
+            options=options,
+        )
+        return Result(folder, [contigs], statistics)
 
 
 def _reads_of(
@@ -196,10 +196,15 @@ def _reads_of(
         how: see ``How``.
     """
     options = run_options(how)
-    folder = Folder()
-    inputs = inputs_of(reads, mates, interleaved, folder)
-    first, second = [folder.path / "first"], [folder.path / "second"] if inputs.second else []
-    statistics = files(
-        inputs.first, first, inputs.second, second, interleaved=inputs.interleaved, options=options
-    )
-    return Result(folder, [*first, *second], statistics, interleaved=inputs.interleaved)
+    with Folder() as folder:
+        inputs = inputs_of(reads, mates, interleaved, folder)
+        first, second = [folder.path / "first"], [folder.path / "second"] if inputs.second else []
+        statistics = files(
+            inputs.first,
+            first,
+            inputs.second,
+            second,
+            interleaved=inputs.interleaved,
+            options=options,
+        )
+        return Result(folder, [*first, *second], statistics, interleaved=inputs.interleaved)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ngsgpu.errors import UsageError
 from ngsgpu.jit import Integer, interpreted_if_small, is_small, njit
 from ngsgpu.sequence.codec import AMBIGUOUS, CODES, LETTERS
 
@@ -42,6 +45,25 @@ class Edits(NamedTuple):
     starts: NDArray[np.int64]
     counts: NDArray[np.uint16]
     values: NDArray[np.uint32]
+
+    def apply(self, sequences: Sequence[str]) -> list[str]:
+        """The sequences of all reads, with their bases replaced.
+
+        Args:
+            sequences: as long and as many as the reads.
+
+        Raises:
+            UsageError: there are more or fewer.
+        """
+        if len(sequences) != len(self.starts):
+            raise UsageError(f"{len(sequences)} sequences, but edits of {len(self.starts)} reads")
+        data = np.frombuffer("".join(sequences).encode("latin-1"), dtype=np.uint8).copy()
+        ends = np.cumsum([0, *map(len, sequences)])
+        longest = max(map(len, sequences), default=0)
+        counts = EditCounts(0, 0, np.zeros((1, max(1, longest)), dtype=np.int64))
+        write_edits(data, 0, ends[:-1], 0, 1, self, counts, AS_THEY_ARE, is_fastq=True)
+        text = data.tobytes().decode("latin-1")
+        return [text[start:end] for start, end in pairwise(ends.tolist())]
 
 
 _Where: TypeAlias = "tuple[NDArray[np.uint8], int, NDArray[Any], int, int, Edits]"
