@@ -152,8 +152,8 @@ def inputs_of(
     """
     found = _files_of(reads, folder, name)
     if mates is None:
-        alternate = interleaved or found.interleaved or holds_pairs(found.first[0])
-        return found._replace(interleaved=alternate and not found.second)
+        by_flags = not found.second and holds_pairs(found.first[0])
+        return found._replace(interleaved=interleaved or found.interleaved or by_flags)
     others = _files_of(mates, folder, "mates")
     if interleaved or any(own.second or own.interleaved for own in (found, others)):
         raise UsageError("the reads are pairs already; leave out their mates")

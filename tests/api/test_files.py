@@ -18,9 +18,9 @@ from ngsgpu.kmers import CountParameters, count_files
 from ngsgpu.readset import ReadSet
 from ngsgpu.spectrum import SpectrumParameters
 from ngsgpu.spectrum import correct_reads as correct_by_kmers
-from tests.api.conftest import COMPLEMENT
 
 Record = package.Record
+COMPLEMENT = str.maketrans("ACGT", "TGCA")
 
 
 def test_records() -> None:
