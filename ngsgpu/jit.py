@@ -70,7 +70,12 @@ def interpreted_if_small(size: int) -> contextlib.AbstractContextManager[None]:
     Args:
         size: approximate number of bytes that kernels process.
     """
-    return interpreted(size <= _SMALL and "numba" not in sys.modules)
+    return interpreted(is_small(size) and "numba" not in sys.modules)
+
+
+def is_small(size: int) -> bool:
+    """Whether kernels process so few bytes that plain Python is faster than loading Numba."""
+    return size <= _SMALL
 
 
 class Kernel:

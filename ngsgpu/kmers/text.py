@@ -77,10 +77,15 @@ def counts_of_text(
     database: KmerDatabase, text: str
 ) -> tuple[NDArray[np.uint64], NDArray[np.uint16]]:
     """Canonical k-mers of a sequence, uint64[n, words], and their counts, uint16[n]."""
+    kmers = kmers_of_text(database, text)
+    return kmers, Lookup(database).counts(kmers)
+
+
+def kmers_of_text(database: KmerDatabase, text: str) -> NDArray[np.uint64]:
+    """Canonical k-mers of a sequence, as long as those of a database, uint64[n, words]."""
     data = np.frombuffer(text.encode(), dtype=np.uint8)
     begin, stop = (np.array([at], dtype=np.int64) for at in (0, len(data)))
-    kmers = _kmers_of(database, [Stretches(data, begin, stop, begin, begin[:0], len(data))])
-    return kmers, Lookup(database).counts(kmers)
+    return _kmers_of(database, [Stretches(data, begin, stop, begin, begin[:0], len(data))])
 
 
 def _kmers_of(database: KmerDatabase, parts: Iterable[Stretches]) -> NDArray[np.uint64]:
