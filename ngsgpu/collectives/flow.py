@@ -108,7 +108,7 @@ def best_chunks(least: Fraction) -> int:
 def flow_plan(
     kind: Kind, topology: Topology, steps: int, main: int, chunks: int, seconds: float
 ) -> Plan | None:
-    """A plan of so many steps; None if there is none, or none was found.
+    """A plan with a given number of steps; None if there is none, or none was found.
 
     Args:
         kind: ``all2all`` or ``scatter``.

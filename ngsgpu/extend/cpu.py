@@ -116,7 +116,7 @@ class Extensions(NamedTuple):
         )
 
     @classmethod
-    def joined(cls, parts: Sequence[Extensions]) -> Extensions:
+    def concatenate(cls, parts: Sequence[Extensions]) -> Extensions:
         """The results of several parts, at least one, as if they were one."""
         before = itertools.accumulate((len(part.codes) for part in parts), initial=0)
         moved = [

@@ -136,7 +136,7 @@ def extend_reads(
             rules = parameters.rules(insert.mean, insert.sd)
             pairs = np.arange(reads.reads // 2, dtype=np.int64)
             parts = list(run.results(rules, pairs)) or [Extensions.allocate(0, rules)]
-        return Extensions.joined(parts), insert
+        return Extensions.concatenate(parts), insert
 
     return _on_backend(extended, options)
 

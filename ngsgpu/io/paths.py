@@ -11,7 +11,7 @@ from io import FileIO
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple, TypeAlias
 
-from ngsgpu.ending import undisturbed
+from ngsgpu.ending import defer_signals
 from ngsgpu.errors import InputError, UsageError, output_error
 
 if TYPE_CHECKING:
@@ -170,7 +170,7 @@ def nameless_file() -> BinaryIO:
     """
     place = temporary_place()
     try:
-        with undisturbed():  # where there is no O_TMPFILE, it has a name for a moment
+        with defer_signals():  # where there is no O_TMPFILE, it has a name for a moment
             return tempfile.TemporaryFile(dir=place)
     except OSError as error:
         raise output_error(place, error) from error

@@ -185,7 +185,7 @@ class DatabaseWriter:
         self.put(self.reserve(len(kmers)), kmers, counts)
 
     def reserve(self, size: int) -> int:
-        """The place of so many more k-mers, for ``put``."""
+        """The place of the next k-mers, for ``put``."""
         self.size += size
         return self.size - size
 

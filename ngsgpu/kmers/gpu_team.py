@@ -92,7 +92,7 @@ class KmerBuffers:
         return 0
 
     def find(self, chunk: ParsedChunk, record: int, records: int) -> None:
-        """Add the k-mers of so many records of a chunk of the first GPU, which have room."""
+        """Add the k-mers of the first records of a chunk of the first GPU, which have room."""
         from cupy import cuda
 
         gpu = self._next

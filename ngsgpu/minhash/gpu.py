@@ -153,7 +153,7 @@ def join_tables(parts: Sequence[BuiltTables], own: int, slots: Any) -> DeviceTab
     Args:
         parts: what the GPUs have built, in the order of the tables.
         own: which of them this GPU has; the others are copied here.
-        slots: of all tables, in which those of its own are filled in, and now the others.
+        slots: of all tables, in which this GPU's own are filled in; the others are filled in here.
     """
     joined = BuiltTables()
     for number, part in enumerate(parts):
@@ -270,7 +270,7 @@ class _Builder:
         del made.entries[first:], made.ids[first:], made.positions[first:]
 
     def build(self, first: int, functions: int) -> None:
-        """Build tables in one pass, the first of which is so many after the first of all."""
+        """Build tables in one pass, beginning with the table of a given number."""
         import cupy
 
         first += self._tables.start

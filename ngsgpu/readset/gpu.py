@@ -334,7 +334,7 @@ class ReadMemory:
 
     @classmethod
     def of(cls, reads: ReadSet | DeviceReadSet) -> ReadMemory:
-        """That of a read set."""
+        """The memory of a read set."""
         arrays: Any = getattr(reads, "arrays", reads)
         planes, qualities = int(arrays.planes.nbytes), int(arrays.qualities.nbytes)
         return cls(

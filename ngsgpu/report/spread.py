@@ -23,7 +23,7 @@ _PANELS: Final = 3
 """Side by side."""
 
 Curve = tuple[Sequence[float], Sequence[float]]
-"""Its x and y values."""
+"""The x and y values of a curve."""
 
 
 def main_results(samples: Sequence[str], columns: Sequence[Column]) -> Plot | None:

@@ -62,7 +62,7 @@ Advance = Callable[[int], None]
 
 
 def table_bytes(keys: int) -> int:
-    """GPU memory of a table of so many k-mers, half of whose slots are taken."""
+    """GPU memory of a table for a number of k-mers, half of whose slots are taken."""
     return 8 * SLOTS * _buckets(keys)
 
 
@@ -205,7 +205,7 @@ class DeviceSolid:
 
     @classmethod
     def of(cls, words: Any, buckets: int, bloom: bool) -> DeviceSolid:
-        """That of some words, for the current GPU."""
+        """The filter made of some words, for the current GPU."""
         struct = SOLID.on_device(words=words, buckets=buckets, bloom=int(bloom))
         return cls(words, buckets, bloom, struct)
 

@@ -129,7 +129,7 @@ class Decisions(NamedTuple):
 
     @classmethod
     def allocate(cls, reads: int) -> Self:
-        """For so many reads."""
+        """Buffers for a number of reads."""
         return cls(
             np.empty(reads, dtype=np.uint8),
             np.empty(reads, dtype=np.int32),

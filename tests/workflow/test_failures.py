@@ -41,7 +41,7 @@ rule memory:
     output: "memory.txt"
     log: "logs/memory.log"
     retries: RETRIES
-    resources: mem_mb=grown(100), runtime=grown(7)
+    resources: mem_mb=doubling(100), runtime=doubling(7)
     params: guard=guard
     shell: "{{params.guard}} {{log:q}}; echo {{resources.mem_mb}} {{resources.runtime}} >> tried;"
         " echo 'Cannot allocate memory' > {{log}}; exit 1"
@@ -50,7 +50,7 @@ rule refused:
     output: "refused.txt"
     log: "logs/refused.log"
     retries: RETRIES
-    resources: mem_mb=grown(100)
+    resources: mem_mb=doubling(100)
     params: guard=guard
     shell: "{{params.guard}} {{log:q}}; echo too big for {{resources.mem_mb}} > {{log}};"
         " [ {{resources.mem_mb}} -ge 200 ] && touch {{output}} || exit 3"

@@ -151,8 +151,8 @@ rule write_multiqc_content:
         "../../envs/ngsgpu.yaml"
     threads: 1
     resources:
-        mem_mb=grown(500),
-        runtime=grown(5),
+        mem_mb=doubling(500),
+        runtime=doubling(5),
         gpu=0,
     params:
         guard=guard,

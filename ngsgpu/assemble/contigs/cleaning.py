@@ -102,7 +102,7 @@ def is_stronger(
 
 
 @njit(nogil=True, cache=True)
-def is_outdone(
+def has_stronger_predecessors(
     lengths: NDArray[np.int64],
     depths: NDArray[np.int64],
     link_starts: NDArray[np.int64],
@@ -201,7 +201,7 @@ def mark(
             continue
         if ahead == 0 or behind == 0:
             linked = d if ahead > 0 else d + 1
-            if lengths[piece] < tip_kmers * k and is_outdone(
+            if lengths[piece] < tip_kmers * k and has_stronger_predecessors(
                 lengths, depths, link_starts, links, linked, 1 if scarce else tip_ratio
             ):
                 marks[piece] = TIP
@@ -210,8 +210,8 @@ def mark(
         if (
             rare
             and lengths[piece] <= 3 * k
-            and is_outdone(lengths, depths, link_starts, links, d, weak_ratio)
-            and is_outdone(lengths, depths, link_starts, links, d + 1, weak_ratio)
+            and has_stronger_predecessors(lengths, depths, link_starts, links, d, weak_ratio)
+            and has_stronger_predecessors(lengths, depths, link_starts, links, d + 1, weak_ratio)
         ):
             marks[piece] = WEAK
         elif (bubble_ratio == 1 or (bubble_ratio > 1 and rare)) and has_better_twin(

@@ -177,13 +177,13 @@ def _join(tables: Sequence[RecordTable]) -> RecordTable:
     shifts = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(sizes)])
     offsets = ("name_start", "name_end", "seq_start")
 
-    def joined(name: str) -> NDArray[Any]:
+    def concatenate(name: str) -> NDArray[Any]:
         parts: list[NDArray[Any]] = [getattr(table, name) for table in tables]
         if name in offsets:
             parts = [part + shift for part, shift in zip(parts, shifts[:-1], strict=True)]
         return np.concatenate(parts)
 
-    return RecordTable(*(joined(column.name) for column in fields(RecordTable)))
+    return RecordTable(*(concatenate(column.name) for column in fields(RecordTable)))
 
 
 class Counterparts:

@@ -30,7 +30,7 @@ TAIL_BYTES: Final = 4096
 
 
 class IrregularInputError(Exception):
-    """This input is not for the GPU's reader: it is wrong, or unusual; the CPU's reader decides."""
+    """Input that the GPU's reader leaves to the CPU's: it is wrong, or unusual."""
 
 
 def say_read_by_cpu(reason: object) -> None:

@@ -10,7 +10,7 @@
 # Without check_study among the jobs, and with a default storage, which carries outputs from job to job,
 # but not what lies beside them, a job fails as any other does and leaves nothing.
 #
-# Only memory and time can be mended by trying again: then the command was killed, ended with 3
+# Only lack of memory and time can be remedied by trying again: then the command was killed, ended with 3
 # (ngsgpu's exit status for too little memory), or its log ends with such words. All else fails at
 # once, wrong use and unreadable input (ngsgpu's exit status 2) in any case. What the machine lacks (a
 # GPU that can be used, room on the disk) is no sample's fault: it fails the job as ever.
@@ -106,7 +106,7 @@ def guard_plan(wildcards, input, output):
 
 
 def guard_merged(wildcards, output):
-    """Guard of a job that takes what there is of all samples: some may have notes."""
+    """Guard of a job that takes all existing results of all samples: some may have notes."""
     return guarded([], output)
 
 
@@ -120,6 +120,6 @@ def guard_calls(wildcards, input, output):
     return guarded([*input, *candidate_files(wildcards, input)], output)
 
 
-def grown(amount):
+def doubling(amount):
     """Function of the attempt: an amount of memory or time, doubled for each retry."""
     return lambda wildcards, attempt: amount * 2 ** (attempt - 1)

@@ -60,7 +60,7 @@ def arcs_of(composition: Composition) -> list[Arc]:
 
     Taxa at other ranks are skipped. The parts of reads called above a ring's rank and of the
     unclassified ones stay empty. Phyla determine the colours, which get lighter outwards; domains
-    have tints of their own. No taxon is grey, which stands for unclassified reads.
+    have distinct tints. No taxon is grey, which stands for unclassified reads.
     """
     arcs: list[Arc] = []
     whole = composition.total
