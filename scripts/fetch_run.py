@@ -21,7 +21,7 @@ PROGRAM = "fasterq-dump"
 
 
 class FetchError(Exception):
-    """Something the user can mend; the message says what."""
+    """Something the user can fix; the message says what."""
 
 
 def fetch(accession: str, folder: Path, threads: int) -> None:

@@ -21,8 +21,8 @@ from pathlib import Path
 
 # How often a job is tried again; memory and run time double each time.
 MOST_RETRIES = 2
-# The same for Snakemake, which gives the job its memory: a cluster's job runs in a Snakemake of its
-# own, and one that tried again would do so in the memory that was too little.
+# The same for Snakemake, which gives the job its memory: a cluster's job runs in a separate
+# Snakemake, and one that tried again would do so in the memory that was too little.
 RETRIES = MOST_RETRIES if workflow.is_main_process else 0
 
 # What goes_on says; jobs that run elsewhere learn it from their environment.
