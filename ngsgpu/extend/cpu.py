@@ -63,7 +63,13 @@ class Workspace(NamedTuple):
 
     @classmethod
     def allocate(cls, rules: Rules, longest_read: int, functions: int) -> Workspace:
-        """Workspace for sequences as long as the rules let them become."""
+        """Workspace for sequences as long as the rules let them become.
+
+        Args:
+            rules: the parameters as integers.
+            longest_read: bases of the longest read.
+            functions: number of hash functions.
+        """
         longest = longest_read + rules.max_length + rules.pair_slack + rules.step
         return cls(
             first=Task.allocate(longest, functions),

@@ -57,6 +57,11 @@ def own_descriptor(path: str | Path, *, standard: int) -> int | None:
 def read_at(file: FileIO, data: NDArray[np.uint8], offset: int) -> int:
     """Fill an array with the bytes of a file from an offset on; safe among threads.
 
+    Args:
+        file: the open file.
+        data: array to fill, uint8.
+        offset: first byte in the file.
+
     Returns:
         How many there were; fewer than asked for where the file ends.
 

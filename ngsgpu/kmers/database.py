@@ -192,6 +192,11 @@ class DatabaseWriter:
     def put(self, at: int, kmers: NDArray[np.uint64], counts: NDArray[np.uint16]) -> None:
         """Write k-mers at a reserved place; several threads may, at the same time.
 
+        Args:
+            at: row of the first k-mer.
+            kmers: the k-mers, uint64[n, words].
+            counts: their counts, uint16[n].
+
         Raises:
             OutputError: they cannot be written.
         """

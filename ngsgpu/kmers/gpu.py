@@ -149,7 +149,13 @@ class KmerBuffer:
         return 0
 
     def find(self, chunk: ParsedChunk, record: int, records: int) -> None:
-        """Add the k-mers of the first records of a chunk, for which there must be room."""
+        """Add the k-mers of the first records of a chunk, for which there must be room.
+
+        Args:
+            chunk: a parsed chunk on the GPU.
+            record: number of the first record.
+            records: number of records.
+        """
         most = max(0, chunk.max_length - self._k + 1) * records
         self._most += min(most, len(chunk.slot.raw) // 2)
         slot = chunk.slot

@@ -86,7 +86,14 @@ class DeviceTables:
     def of(
         cls, ids: list[Any], positions: list[Any], slots: Any, entries: list[int]
     ) -> DeviceTables:
-        """Tables for kernels of the current GPU."""
+        """Tables for kernels of the current GPU.
+
+        Args:
+            ids: read numbers of each table.
+            positions: positions of each table's k-mers.
+            slots: slot of each read in each table, uint32[reads, tables].
+            entries: number of entries of each table.
+        """
         import cupy
 
         rows = np.concatenate([
@@ -101,6 +108,11 @@ class DeviceTables:
 
 def empty_slots(reads: int, hashes: int, on_device: bool) -> Any:
     """The slots of reads that are in no table yet, uint32[reads, hashes].
+
+    Args:
+        reads: number of reads.
+        hashes: number of tables.
+        on_device: on the GPU; otherwise in pinned memory of the host.
 
     Raises:
         DeviceError: could not allocate pinned memory.

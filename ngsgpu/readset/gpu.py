@@ -351,7 +351,15 @@ class ReadMemory:
     def expected(
         cls, reads: int, bases: int, max_length: int, *, paired: bool, quality_bits: int
     ) -> ReadMemory:
-        """Estimate for reads of which nothing else is known."""
+        """Estimate for reads of which nothing else is known.
+
+        Args:
+            reads: number of reads.
+            bases: number of bases.
+            max_length: bases of the longest read.
+            paired: whether the reads are pairs.
+            quality_bits: bits per quality.
+        """
         uniform = bases == reads * max_length
         return cls(
             reads=reads,

@@ -82,7 +82,13 @@ class Pieces:
 
 
 def pieces_of(graph: Graph, unitigs: Unitigs, threads: int = 1) -> Pieces:
-    """Unitigs as an assembly graph."""
+    """Unitigs as an assembly graph.
+
+    Args:
+        graph: the de Bruijn graph.
+        unitigs: the unitigs of the graph.
+        threads: number of threads; does not affect the result.
+    """
     starts = np.concatenate([[0], np.cumsum(unitigs.sizes + (graph.k - 1))])
     bases = np.empty(int(starts[-1]), dtype=np.uint8)
 

@@ -145,9 +145,9 @@ def circuit_graph(graph: EulerGraph, labels: Any) -> CircuitGraph:
     places = cupy.flatnonzero(joined)
     own, other = labels[first[places]].get(), labels[second[places]].get()
     low, high = np.minimum(own, other), np.maximum(own, other)
-    at_home = places.get()
-    order = np.lexsort((at_home, high, low))
-    return CircuitGraph(low[order], high[order], at_home[order])
+    on_host = places.get()
+    order = np.lexsort((on_host, high, low))
+    return CircuitGraph(low[order], high[order], on_host[order])
 
 
 def swipe(graph: EulerGraph, places: NDArray[np.int64], successors: Any) -> None:
@@ -162,7 +162,7 @@ def swipe(graph: EulerGraph, places: NDArray[np.int64], successors: Any) -> None
     )
 
 
-def at_home(graph: EulerGraph) -> EulerGraph:
+def on_host(graph: EulerGraph) -> EulerGraph:
     """The graph with NumPy's arrays."""
     arrays = {own.name: getattr(graph, own.name).get() for own in fields(graph)[1:]}
     return replace(graph, **arrays)

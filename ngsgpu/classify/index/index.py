@@ -100,7 +100,13 @@ class Members(NamedTuple):
 
     @classmethod
     def of(cls, number: int, partition: NDArray[np.int32], windows: NDArray[np.int64]) -> Members:
-        """The members of a partition, by each target's partition and windows."""
+        """The members of a partition, by each target's partition and windows.
+
+        Args:
+            number: number of the partition.
+            partition: partition of each target, int32[n].
+            windows: number of windows of each target, int64[n].
+        """
         target = np.flatnonzero(partition == number).astype(np.int32)
         first_window = np.zeros(len(target) + 1, dtype=np.uint32)
         np.cumsum(windows[target], out=first_window[1:])

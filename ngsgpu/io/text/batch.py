@@ -199,7 +199,13 @@ class Split(NamedTuple):
     qual_start: NDArray[np.int64] | None
 
     def batch(self, data: NDArray[np.uint8], first_record: int, path: str) -> RecordBatch:
-        """The records, which were found in ``data``."""
+        """The records, which were found in ``data``.
+
+        Args:
+            data: the text, uint8.
+            first_record: number of the first record, from 0.
+            path: file of the records, for messages.
+        """
         return RecordBatch(data, self.start, self.end, *self[4:], first_record, path)
 
 
