@@ -16,7 +16,9 @@ REFERENCE = re.compile(r"\b([Aa]rg(ument)?s (are|as|of|in)|[Ss]ee|[Aa]s|of) ``")
 NOT_CALLED = re.compile(r"ngsgpu/cli/")
 """Commands: their options have help texts."""
 
-DRIVERS = re.compile(r"/(pipeline|gpu_run|cpu_run|gpu_plan)\.py|ngsgpu/run/|ngsgpu/io/compress/")
+DRIVERS = re.compile(
+    r"/(stage|pipeline|gpu_run|cpu_run|gpu_plan)\.py|ngsgpu/(run|io/compress|correct/params\.py)"
+)
 """Modules that hand on the parameters of a stage, which its dataclasses describe."""
 
 

@@ -179,27 +179,14 @@ class CorrectionParameters:
         return model.forests(coverage, self.anchor_threshold, self.candidate_threshold)
 
     def observed_rules(self, coverage: float, *, paired: bool, bases: int, errors: int) -> Rules:
-        """``rules`` for the errors among the Q20 bases of a sample.
-
-        Args:
-            coverage: reads per position.
-            paired: whether the reads are pairs.
-            bases: number of Q20 bases of the sample.
-            errors: errors among them.
-        """
+        """``rules`` for the errors among the Q20 bases of a sample."""
         rate = (errors + 1) / (bases + 1 / TYPICAL_ERROR_RATE)
         return self.rules(coverage, paired=paired, error_rate=min(rate, 0.1))
 
     def rules(
         self, coverage: float, *, paired: bool, error_rate: float = TYPICAL_ERROR_RATE
     ) -> Rules:
-        """The integers for a coverage (reads per position) and an error rate of Q20 bases.
-
-        Args:
-            coverage: reads per position.
-            paired: whether the reads are pairs.
-            error_rate: errors per Q20 base.
-        """
+        """The integers for a coverage (reads per position) and an error rate of Q20 bases."""
         if self.classic:
             variants, depths = 0, (NEVER,) * 8
         elif self.keep_variants is not None:
