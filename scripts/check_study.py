@@ -20,19 +20,18 @@ FOLDER_NOTE = "ngsgpu.failed"
 
 
 def failures(status: Path) -> tuple[dict[str, dict[str, list[str]]], int]:
-    """The failures of each sample, as logs by message, and the number of samples."""
+    """The failures of each sample or database, as logs by message, and the number of samples."""
     found: dict[str, dict[str, list[str]]] = {}
     samples = set()
     with status.open(newline="", encoding="utf-8") as file:
         for row in csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE):
-            if not row["sample"]:
-                continue
             samples.add(row["sample"])
             if row["status"] == "failed":
-                logs = found.setdefault(row["sample"], {}).setdefault(row["reason"], [])
+                owner = row["sample"] or row["result"]
+                logs = found.setdefault(owner, {}).setdefault(row["reason"], [])
                 if row["log"] not in logs:
                     logs.append(row["log"])
-    return found, len(samples)
+    return found, len(samples - {""})
 
 
 def remove_failed(results: Path) -> None:
@@ -54,13 +53,14 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("status", type=Path, help="table of study_status.py, among the results")
     options = parser.parse_args(arguments)
     found, count = failures(options.status)
-    for sample, messages in found.items():
+    for owner, messages in found.items():
         for message, logs in messages.items():
-            print(f"{sample} failed: {message} ({', '.join(logs)})", file=sys.stderr)
+            print(f"{owner} failed: {message} ({', '.join(logs)})", file=sys.stderr)
     remove_failed(options.status.parent)
     if found:
+        failed = [owner for owner in found if not owner.startswith("databases/")]
         print(
-            f"{len(found)} of {count} samples failed; the report shows the others. Fix the input "
+            f"{len(failed)} of {count} samples failed; the report shows the others. Fix the input "
             "or the config and run the workflow again: it makes what is missing.",
             file=sys.stderr,
         )

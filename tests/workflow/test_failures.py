@@ -6,6 +6,8 @@ import gzip
 import json
 import os
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -235,7 +237,7 @@ def samples(study: Path, tools: dict[str, str]) -> Callable[[bool], None]:
     (study / "config/config.yaml").write_text(
         "samples: config/samples.tsv\ndatasets: null\ndatabases: config/databases.tsv\n"
         "merge: {reads: corrected}\nextend: {reads: corrected}\nquast: {enabled: false}\n"
-        "multiqc: false\n"
+        "multiqc: false\nqc: false\n"
     )
 
     def write(is_broken: bool) -> None:
@@ -285,6 +287,32 @@ def test_samples_that_fail_in_each_stage(
     assert (results / "complete").exists()
     assert "failed" not in _status(results / "status.tsv").values()
     assert "Nothing to be done" in snakemake("--dry-run", env=tools).stdout
+
+
+def test_outputs_of_failed_jobs_are_removed(tmp_path: Path) -> None:
+    """Files, folders, and nothing else; skipped results stay."""
+    for name in ("a/x.json", "a/x.json.failed", "b/y.tsv", "b/y.tsv.skipped", "c/z/1", "d/w"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    (tmp_path / "c/z/ngsgpu.failed").touch()
+    rows = ["sample\tresult\tstatus\treason\tlog", "a\tcorrect\tfailed\tno memory\tlogs/a.log"]
+    rows += ["a\tmerge\tfailed\tno memory\tlogs/a.log", "b\tquast\tskipped\tshort\tlogs/b.log"]
+    rows += ["b\tcorrect\tdone\t\t", "\tdatabases/x\tfailed\tno memory\tlogs/x.log"]
+    (tmp_path / "status.tsv").write_text("\n".join(rows) + "\n")
+    script = [sys.executable, ROOT / "scripts/check_study.py", tmp_path / "status.tsv"]
+    done = subprocess.run(script, capture_output=True, text=True)
+    assert done.returncode == 1
+    *failed, last = done.stderr.splitlines()
+    assert failed == [
+        "a failed: no memory (logs/a.log)",
+        "databases/x failed: no memory (logs/x.log)",
+    ]
+    assert last.startswith("1 of 2 samples failed; ")
+    left = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
+    assert left == {"b/y.tsv", "b/y.tsv.skipped", "d/w", "status.tsv"}
+    assert not (tmp_path / "c/z").exists()
+    (tmp_path / "status.tsv").write_text("\n".join([rows[0], rows[3], rows[4]]) + "\n")
+    assert subprocess.run(script, capture_output=True).returncode == 0
 
 
 def _status(path: Path) -> dict[tuple[str, str], str]:
