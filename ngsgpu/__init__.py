@@ -59,7 +59,7 @@ class _Stage(_Module):
 
 
 class _Package(_Module):
-    """This package, whose interface is imported when it is used."""
+    """The package, whose interface is imported when it is used."""
 
     def __getattr__(self, name: str) -> object:
         if name not in __all__:
