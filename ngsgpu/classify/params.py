@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.errors import UsageError, check_range
-from ngsgpu.taxonomy.tree import RANK_CODES
+from ngsgpu.taxonomy.ranks import RANK_CODES, rank_code
 
 MAX_KMER: Final = 16
 MAX_SKETCH: Final = 32
@@ -233,3 +233,81 @@ METACACHE_CALLS: Final = QueryParameters(
 
 CALLS_BY_EVIDENCE: Final = QueryParameters(near_hits=2, species_confidence=0.0)
 """For calls by the identity of the species in a sample; see ``ngsgpu.classify.call.evidence``."""
+
+
+MOST_ERRORS: Final = 0.25
+"""Largest `EvidenceParameters.read_errors`."""
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceParameters:
+    """Thresholds for accepting a species.
+
+    Attributes:
+        species_identity: minimum identity of a species to its references; 0 accepts all in a
+            single pass.
+        genus_identity: the same for a genus, judged by its best species.
+        doubtful_confidence: minimum fraction of shared k-mers for reads with only rejected species
+            near the best.
+        read_errors: errors per base of the reads; None: estimated from the sample.
+        max_accident: highest probability of a species' reads by chance; 1 accepts any.
+    """
+
+    species_identity: float = 0.0
+    genus_identity: float = 0.9
+    doubtful_confidence: float = 0.1
+    read_errors: float | None = None
+    max_accident: float = 1.0
+
+    def __post_init__(self) -> None:
+        for option, value in (
+            ("--species-identity", self.species_identity),
+            ("--genus-identity", self.genus_identity),
+            ("--doubtful-confidence", self.doubtful_confidence),
+            ("--read-errors", self.read_errors or 0.0),
+            ("--max-accident", self.max_accident),
+        ):
+            if not 0 <= value <= 1:
+                raise UsageError(f"{option} must be 0 to 1, not {value:g}")
+        if self.read_errors is not None and self.read_errors > MOST_ERRORS:
+            raise UsageError(
+                f"--read-errors must be at most {MOST_ERRORS:g}, not {self.read_errors:g}: "
+                "k-mers of such reads tell nothing"
+            )
+        if self.max_accident < 1 and self.species_identity == 0:
+            raise UsageError(
+                "--max-accident needs --species-identity above 0 (and no --metacache): without it, "
+                "species are not judged"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class OutputRules:
+    """Rules for the outputs of a sample.
+
+    Attributes:
+        columns: column groups of the table of reads; see ``ReadTableWriter``.
+        abundance_ranks: ranks of the table of abundances.
+        coverage_share: threshold of the coverage filter; 0: no filter.
+        evidence: thresholds for accepting species.
+    """
+
+    columns: tuple[str, ...] = ("taxon", "score", "target", "range")
+    abundance_ranks: tuple[str, ...] = ("species",)
+    coverage_share: float = 0.0
+    evidence: EvidenceParameters = field(default_factory=EvidenceParameters)
+
+    @property
+    def is_two_pass(self) -> bool:
+        """Whether all reads have to be looked at before the first is called."""
+        return self.coverage_share > 0 or self.evidence.species_identity > 0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.coverage_share < 1:
+            raise UsageError(
+                f"--coverage-filter must be from 0 to below 1, not {self.coverage_share:g}"
+            )
+        if not self.abundance_ranks:
+            raise UsageError("--abundance-rank names no rank")
+        for rank in self.abundance_ranks:
+            rank_code(rank)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -14,6 +14,7 @@ from ngsgpu.cli.options import (
     InterleavedInput,
     PhredOffsetOption,
     SecondMates,
+    StatsFile,
     ThreadsRun,
 )
 from ngsgpu.cli.run import cpu_options, open_run, phred
@@ -59,6 +60,7 @@ def classify(
         None, "FILE", "Write only candidates, for `ngsgpu classify-merge`."
     ),
     files: OutputFiles,
+    stats: StatsFile = None,
     calls: CallOptions,
     compress_level: CompressLevel = 1,
     phred_offset: PhredOffsetOption = "auto",
@@ -98,10 +100,10 @@ def classify(
         max_gpus=most,
     ) as (_, options):
         from ngsgpu.classify.run.pipeline import Classifier
-        from ngsgpu.classify.run.samples import one_sample, read_samples
+        from ngsgpu.classify.run.samples import SampleOutputs, one_sample, read_samples
         from ngsgpu.classify.run.stream import check_stream
 
-        outputs = files.outputs(candidates)
+        outputs = SampleOutputs(stats=stats, candidates=candidates, **asdict(files))
         found = []
         if samples == "-":
             check_stream(outputs)
@@ -146,6 +148,7 @@ def classify_merge(
     database: ReadDatabase = option(..., "DIR", "The database.", "-d", "--database"),
     sample: Text | None = option(None, "NAME", "Sample name.", shown_default="from the files"),
     files: OutputFiles,
+    stats: StatsFile = None,
     calls: CallOptions,
     compress_level: CompressLevel = 1,
     no_verify: NoVerify = False,
@@ -158,9 +161,10 @@ def classify_merge(
     """
     from ngsgpu.classify.database.database import open_database
     from ngsgpu.classify.run.pipeline import Classifier
+    from ngsgpu.classify.run.samples import SampleOutputs
 
     options = cpu_options(run, compress_level)
-    outputs = files.outputs()
+    outputs = SampleOutputs(stats=stats, **asdict(files))
     outputs.check(1)
     classifier = Classifier(
         open_database(database, verified=not no_verify),

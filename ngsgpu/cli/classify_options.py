@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, make_dataclass
 from typing import TYPE_CHECKING, Annotated
 
+from ngsgpu.classify.formats import formats
 from ngsgpu.cli.options import Compute
 from ngsgpu.declared.options import flag, option
 from ngsgpu.declared.roles import Text, Written
 
 if TYPE_CHECKING:
-    from ngsgpu.classify.params import QueryParameters
-    from ngsgpu.classify.run.cpu_run import OutputRules
-    from ngsgpu.classify.run.samples import SampleOutputs
+    from ngsgpu.classify.params import OutputRules, QueryParameters
 
 
 Gpus = Annotated[
@@ -38,40 +37,21 @@ NoVerify = Annotated[
 ]
 
 
-@dataclass(frozen=True)
-class OutputFiles:
-    """Output files, named as in ``SampleOutputs``."""
+if TYPE_CHECKING:
 
-    reads: Written | None = option(
-        None, "FILE", "Table of calls, one line per read; -: standard output.", "-o", "--out"
-    )
-    kraken_reads: Written | None = option(None, "FILE", "Calls in Kraken's per-read format.")
-    report: Written | None = option(
-        None,
-        "FILE",
-        "Kraken-style report; name it SAMPLE.kraken2.report.txt for MultiQC.",
-    )
-    krona: Written | None = option(None, "FILE", "Krona text input (ktImportText).")
-    cami: Written | None = option(None, "FILE", "CAMI profile.")
-    biom: Written | None = option(None, "FILE", "BIOM table of all samples.")
-    abundance: Written | None = option(
-        None, "FILE", "Estimated abundances at --abundance-rank, also by genome size."
-    )
-    coverage: Written | None = option(
-        None, "FILE", "Coverage of the reference sequences by mapped reads."
-    )
-    evidence: Written | None = option(
-        None,
-        "FILE",
-        "Table of the species that reads look like: identity, reads, coverage, verdict.",
-    )
-    stats: Written | None = option(None, "FILE", "Run statistics (JSON).")
+    @dataclass(frozen=True)
+    class OutputFiles:
+        """Output files, by the names of formats."""
 
-    def outputs(self, candidates: str | None = None) -> SampleOutputs:
-        """Convert to the classifier's ``SampleOutputs``."""
-        from ngsgpu.classify.run.samples import SampleOutputs
-
-        return SampleOutputs(**asdict(self), candidates=candidates)
+else:
+    OutputFiles = make_dataclass(
+        "OutputFiles",
+        [
+            (own.name, Written | None, option(None, own.metavar, own.help, *own.names))
+            for own in formats().values()
+        ],
+        frozen=True,
+    )
 
 
 @dataclass(frozen=True)
@@ -187,8 +167,7 @@ class CallOptions:
 
     def rules(self) -> OutputRules:
         """Rules that apply to a whole sample and to its outputs."""
-        from ngsgpu.classify.call.evidence import EvidenceParameters
-        from ngsgpu.classify.run.cpu_run import OutputRules
+        from ngsgpu.classify.params import EvidenceParameters, OutputRules
 
         return OutputRules(
             columns=tuple(name for name in self.columns.split(",") if name),

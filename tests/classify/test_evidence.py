@@ -20,13 +20,14 @@ from ngsgpu.classify.call.acceptance import (
     weigh,
 )
 from ngsgpu.classify.call.chance import at_least
-from ngsgpu.classify.call.evidence import LEAST_KEPT, EvidenceParameters, SpeciesEvidence
+from ngsgpu.classify.call.evidence import LEAST_KEPT, SpeciesEvidence
 from ngsgpu.classify.call.verdicts import verdicts
 from ngsgpu.classify.outputs.tables import evidence_table
-from ngsgpu.classify.params import PER_MILLION, QueryRules
+from ngsgpu.classify.params import PER_MILLION, EvidenceParameters, QueryRules
 from ngsgpu.classify.query.queries import CandidateArrays
 from ngsgpu.errors import UsageError
-from ngsgpu.taxonomy.tree import RANK_CODES, Taxonomy
+from ngsgpu.taxonomy.ranks import RANK_CODES
+from ngsgpu.taxonomy.tree import Taxonomy
 from tests.support.classify import trees
 from tests.support.properties import examples
 

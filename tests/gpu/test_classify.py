@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from ngsgpu.classify.call.acceptance import ACCEPTED, GENUS_ACCEPTED, REJECTED, Acceptance
-from ngsgpu.classify.call.evidence import EvidenceParameters, SpeciesEvidence
+from ngsgpu.classify.call.evidence import SpeciesEvidence
 from ngsgpu.classify.database.build import build_database
 from ngsgpu.classify.database.database import Database, open_database
 from ngsgpu.classify.database.plan import PartitionRequest
@@ -19,10 +19,11 @@ from ngsgpu.classify.params import (
     KEEP_ALL,
     METACACHE_CALLS,
     DatabaseParameters,
+    EvidenceParameters,
+    OutputRules,
     QueryParameters,
     SketchParameters,
 )
-from ngsgpu.classify.run.cpu_run import OutputRules
 from ngsgpu.classify.run.gpu_run import GpuSampleRun
 from ngsgpu.classify.run.pipeline import Classifier
 from ngsgpu.classify.run.samples import Sample, SampleOutputs, one_sample

@@ -55,7 +55,8 @@ from ngsgpu.run.options import RunOptions
 from ngsgpu.run.progress import Progress
 from ngsgpu.taxonomy.dump import load_taxonomy
 from ngsgpu.taxonomy.mapping import keys_of, map_targets
-from ngsgpu.taxonomy.tree import RANK_CODES, Taxonomy
+from ngsgpu.taxonomy.ranks import RANK_CODES
+from ngsgpu.taxonomy.tree import Taxonomy
 
 logger = logging.getLogger("ngsgpu")
 
