@@ -89,7 +89,7 @@ def _run(
         backend,
         options,
     ):
-        stage: Any = importlib.import_module(f"ngsgpu.{own[1]}.pipeline")
+        stage: Any = importlib.import_module(f"ngsgpu.{own[1]}.stage")
         plans: Any = importlib.import_module(f"ngsgpu.{own[1]}.gpu_plan")
         if method == "msa":
             parameters: Any = msa.make()

@@ -50,7 +50,7 @@ def deplete(
         "ngsgpu.deplete.gpu",
         max_gpus=1,
     ) as (_, options):
-        from ngsgpu.deplete.pipeline import deplete_files
+        from ngsgpu.deplete.stage import deplete_files
 
         statistics = deplete_files(
             index,

@@ -60,7 +60,7 @@ def extend(
     ) as (chosen, options):
         from ngsgpu.extend.gpu_plan import plan_for_this_gpu
         from ngsgpu.extend.outputs import ExtensionOutputs
-        from ngsgpu.extend.pipeline import extend_files, plan_files
+        from ngsgpu.extend.stage import extend_files, plan_files
 
         settings: dict[str, Any] = {
             "interleaved": interleaved,

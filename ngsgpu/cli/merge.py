@@ -94,7 +94,7 @@ def merge(
         "ngsgpu.merge.gpu",
         max_gpus=1,
     ) as (_, options):
-        from ngsgpu.merge.pipeline import merge_files
+        from ngsgpu.merge.stage import merge_files
 
         statistics = merge_files(
             in1 or [],

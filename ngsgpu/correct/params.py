@@ -39,12 +39,6 @@ USEFUL_COVERAGE = 3.5
 """Reads per position below which correction finds about half of the errors at best: see
 ``docs/correct.md``."""
 
-HIGHEST_QUALITY = 20
-"""Phred score that a changed base gets at most (``--quality``); see ``docs/correct.md``."""
-
-MASKED_QUALITY = 2
-"""The same for a base that becomes N: what Illumina's pipelines write for N."""
-
 
 def variant_depths(error_rate: float) -> tuple[int, int, int, int, int, int, int, int]:
     """Q20 reads of a column from which one more read each must agree on a base.
@@ -141,12 +135,16 @@ class CorrectionParameters:
         "P",
         "With --model, least probability at which a base of the read itself is changed.",
         shown_default="the model's",
+        above=0,
+        below=1,
     )
     candidate_threshold: float | None = option(
         None,
         "P",
         "The same for a base of an overlapping read.",
         shown_default="the model's",
+        above=0,
+        below=1,
     )
     classic: bool = flag("Decide as CARE 2.3 does; keeps no variants.", "--classic")
     keep_variants: int | None = option(
@@ -180,8 +178,6 @@ class CorrectionParameters:
     def __post_init__(self) -> None:
         for name in ("anchor_threshold", "candidate_threshold"):
             threshold = getattr(self, name)
-            if threshold is not None and not 0 < threshold < 1:
-                raise UsageError(f"`{name}` must be between 0 and 1, not {threshold:g}")
             if threshold is not None and self.model == "none":
                 raise UsageError(f"`{name}` is for `model`; add `model` default, or leave it out")
         if self.model != "none":

@@ -31,6 +31,7 @@ class Option:
         least: smallest value.
         most: largest value.
         above: value that it must exceed.
+        below: value that it must stay below.
         choices: all its values; None: any.
         word: what stands for None on the command line, such as ``auto``.
     """
@@ -45,6 +46,7 @@ class Option:
     least: float | None = None
     most: float | None = None
     above: float | None = None
+    below: float | None = None
     choices: tuple[Any, ...] | None = None
     word: str | None = None
 

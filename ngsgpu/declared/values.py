@@ -40,25 +40,40 @@ def check_value(name: str, value: Any, declared: Option) -> None:
     if declared.choices is not None and value not in declared.choices:
         *others, last = map(str, declared.choices)
         raise UsageError(f"`{name}` must be {', '.join(others)} or {last}, not {value}")
-    low, high, above = declared.least, declared.most, declared.above
-    if (low is None and high is None and above is None) or isinstance(value, str):
-        return
-    # Written so that NaN is in no range.
-    if (
-        (low is None or value >= low)
-        and (high is None or value <= high)
-        and (above is None or value > above)
-    ):
+    if isinstance(value, str) or _is_within(value, declared):
         return
     word = "" if declared.word is None else f"{declared.word} or "
-    if low is not None and high is not None:
-        wanted = f"from {low:,} to {high:,}"
-    elif above is not None:
-        wanted = f"above {above:,}" + (f" and at most {high:,}" if high is not None else "")
-    else:
-        wanted = f"{low:,} or more" if low is not None else f"at most {high:,}"
     shown = f"{value:g}" if isinstance(value, float) else value
-    raise UsageError(f"`{name}` must be {word}{wanted}, not {shown}")
+    raise UsageError(f"`{name}` must be {word}{_range(declared)}, not {shown}")
+
+
+def _is_within(number: Any, declared: Option) -> bool:
+    """Whether a number is in its range; NaN is in none."""
+    low, high = declared.least, declared.most
+    return (
+        (low is None or number >= low)
+        and (high is None or number <= high)
+        and (declared.above is None or number > declared.above)
+        and (declared.below is None or number < declared.below)
+    )
+
+
+def _range(declared: Option) -> str:
+    """A range in words."""
+    if declared.above is not None and declared.below is not None:
+        return f"between {declared.above:,} and {declared.below:,}"
+    if declared.least is not None and declared.most is not None:
+        return f"from {declared.least:,} to {declared.most:,}"
+    words = []
+    if declared.least is not None:
+        words.append(f"{declared.least:,} or more")
+    if declared.above is not None:
+        words.append(f"above {declared.above:,}")
+    if declared.most is not None:
+        words.append(f"at most {declared.most:,}")
+    if declared.below is not None:
+        words.append(f"below {declared.below:,}")
+    return " and ".join(words)
 
 
 @dataclass_transform(frozen_default=True)
