@@ -115,6 +115,12 @@ OURS: Final = (
         "Kraken-style report; name it SAMPLE.kraken2.report.txt for MultiQC.",
     ),
     Format(
+        "mpa",
+        "sample",
+        "ngsgpu.classify.outputs.mpa:mpa_report",
+        "Reads by lineage in MetaPhlAn's style, as of Kraken's --use-mpa-style.",
+    ),
+    Format(
         "krona",
         "sample",
         "ngsgpu.classify.outputs.kraken:krona_text",
