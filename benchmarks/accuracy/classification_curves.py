@@ -38,12 +38,13 @@ def settings() -> Iterator[tuple[int, str, QueryParameters, EvidenceParameters]]
     from ngsgpu.classify.params import (
         CALLS_BY_EVIDENCE,
         METACACHE_CALLS,
+        NO_EVIDENCE,
         EvidenceParameters,
         QueryParameters,
     )
 
     own, by_species = QueryParameters(), CALLS_BY_EVIDENCE
-    none, usual = EvidenceParameters(), EvidenceParameters(species_identity=0.94)
+    none, usual = NO_EVIDENCE, EvidenceParameters()
     yield 16, "MetaCache's", METACACHE_CALLS, none
     for sketch in (16, 21, 32):
         yield sketch, "defaults", by_species, usual

@@ -181,11 +181,12 @@ def settings() -> Iterator[tuple[str, tuple[int, int, int], QueryParameters, Evi
     from ngsgpu.classify.params import (
         CALLS_BY_EVIDENCE,
         METACACHE_CALLS,
+        NO_EVIDENCE,
         EvidenceParameters,
         QueryParameters,
     )
 
-    usual, one_pass = EvidenceParameters(species_identity=0.94), EvidenceParameters()
+    usual, one_pass = EvidenceParameters(), NO_EVIDENCE
     for windows in WINDOWS:
         name = "--window {} --stride {} --sketch {}".format(*windows)
         yield name if windows != WINDOWS[0] else "defaults", windows, CALLS_BY_EVIDENCE, usual

@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import click
 
-from ngsgpu.cli.classify_options import CallOptions, ClassifyRun, NoVerify, OutputFiles
+from ngsgpu.classify.params import OutputRules, QueryParameters
+from ngsgpu.cli.classify_options import (
+    ClassifyRun,
+    Metacache,
+    NoVerify,
+    OutputFiles,
+    calling,
+)
 from ngsgpu.cli.options import (
     CompressLevel,
     InterleavedInput,
@@ -19,6 +26,7 @@ from ngsgpu.cli.options import (
 )
 from ngsgpu.cli.run import cpu_options, open_run, phred
 from ngsgpu.declared.options import argument, option
+from ngsgpu.declared.parameters import Options
 from ngsgpu.declared.roles import Read, ReadDatabase, ReadPath, Reads, Sheet, Text, Written
 from ngsgpu.errors import UsageError
 
@@ -56,12 +64,14 @@ def classify(
     only_partition: int | None = option(
         None, "K", "Query only this partition; needs --candidates."
     ),
-    candidates: Written | None = option(
-        None, "FILE", "Write only candidates, for `ngsgpu classify-merge`."
+    candidate_file: Written | None = option(
+        None, "FILE", "Write only candidates, for `ngsgpu classify-merge`.", "--candidates"
     ),
     files: OutputFiles,
     stats: StatsFile = None,
-    calls: CallOptions,
+    rules: OutputRules,
+    calls: Options[QueryParameters],
+    metacache: Metacache = False,
     compress_level: CompressLevel = 1,
     phred_offset: PhredOffsetOption = "auto",
     no_verify: NoVerify = False,
@@ -87,9 +97,9 @@ def classify(
         raise UsageError("give reads with -i or a sample sheet with --samples")
     if samples is not None and (in2 or interleaved or sample):
         raise UsageError("--samples names the files; omit -I, --interleaved and --sample")
-    if (only_partition is None) != (candidates is None):
+    if (only_partition is None) != (candidate_file is None):
         raise UsageError("--only-partition and --candidates go together")
-    parameters = calls.parameters()
+    parameters, rules = calling(calls, rules, metacache=metacache)
     most = _max_gpus(database, only_partition) if (run.gpus or 0) > 1 else None
     with open_run(
         replace(run, compress_level=compress_level),
@@ -103,7 +113,7 @@ def classify(
         from ngsgpu.classify.run.samples import SampleOutputs, one_sample, read_samples
         from ngsgpu.classify.run.stream import check_stream
 
-        outputs = SampleOutputs(stats=stats, candidates=candidates, **asdict(files))
+        outputs = SampleOutputs(stats=stats, candidates=candidate_file, **asdict(files))
         found = []
         if samples == "-":
             check_stream(outputs)
@@ -127,7 +137,7 @@ def classify(
             ),
             parameters,
             partitions=wanted,
-            rules=calls.rules(),
+            rules=rules,
             options=options,
         )
         offset = phred(phred_offset)
@@ -135,13 +145,13 @@ def classify(
             also_read = [*filter(None, [database, taxonomy]), *(references or []), *(maps or [])]
             return _classify_stream(classifier, outputs, also_read, offset, quiet=run.quiet)
         done = classifier.classify(found, outputs, phred_offset=offset)
-    _say(done, classifier.engine.database, run.quiet or candidates is not None)
+    _say(done, classifier.engine.database, run.quiet or candidate_file is not None)
     return 0
 
 
 def classify_merge(
     *,
-    candidates: Annotated[
+    candidate_files: Annotated[
         list[Reads],
         argument(..., "CANDIDATES...", "Candidate files, one per partition."),
     ],
@@ -149,7 +159,9 @@ def classify_merge(
     sample: Text | None = option(None, "NAME", "Sample name.", shown_default="from the files"),
     files: OutputFiles,
     stats: StatsFile = None,
-    calls: CallOptions,
+    rules: OutputRules,
+    calls: Options[QueryParameters],
+    metacache: Metacache = False,
     compress_level: CompressLevel = 1,
     no_verify: NoVerify = False,
     run: ThreadsRun,
@@ -163,17 +175,20 @@ def classify_merge(
     from ngsgpu.classify.run.pipeline import Classifier
     from ngsgpu.classify.run.samples import SampleOutputs
 
+    parameters, rules = calling(calls, rules, metacache=metacache)
     options = cpu_options(run, compress_level)
     outputs = SampleOutputs(stats=stats, **asdict(files))
     outputs.check(1)
     classifier = Classifier(
         open_database(database, verified=not no_verify),
-        calls.parameters(),
+        parameters,
         partitions=[],
-        rules=calls.rules(),
+        rules=rules,
         options=options,
     )
-    _say([classifier.merge(candidates, outputs, sample)], classifier.engine.database, run.quiet)
+    _say(
+        [classifier.merge(candidate_files, outputs, sample)], classifier.engine.database, run.quiet
+    )
 
 
 def classify_table(

@@ -99,7 +99,7 @@ class SampleGiven:
             estimate_abundance(
                 tree.taxonomy, tree.direct, rank_code(rank), tree.unclassified, lineages
             )
-            for rank in self._rules.abundance_ranks
+            for rank in dict.fromkeys(self._rules.abundance_ranks)
         ]
 
     @cached_property
