@@ -143,7 +143,7 @@ def build(
         list[Read] | None,
         argument(..., "REFS...", "FASTA files or directories of them; omit with --only-partition."),
     ] = None,
-    database: ChangedDatabase,
+    database: Prefix | None = option(None, "DIR", "The database.", "-d", "--database"),
     sources: SourceOptions,
     only_partition: int | None = option(
         None, "K", "Build only this partition of a planned database."
@@ -169,6 +169,8 @@ def build(
 
                         ngsgpu db build -d DB --only-partition 0      (and 1, 2, 3)
     """
+    if database is None:
+        raise UsageError("give the database with -d")
     planned = only_partition is not None
     if planned and (references or sources != SourceOptions() or index.given):
         raise UsageError(
