@@ -140,6 +140,26 @@ class DatabaseParameters:
         return cls(**{**values, "sketch": SketchParameters(**values["sketch"])})
 
 
+@parameters
+class PartitionRequest:
+    """The requested partitioning of a database; by default one partition, if possible."""
+
+    number: int | None = option(
+        None,
+        "N",
+        "Number of partitions.",
+        "--partitions",
+        shown_default="1",
+        least=1,
+        most=10_000,
+    )
+    bytes: int | None = value(None, "Memory limit for the index of a partition.")
+
+    def __post_init__(self) -> None:
+        if self.number is not None and self.bytes is not None:
+            raise UsageError("give `number` or --partition-memory, not both")
+
+
 class QueryRules(NamedTuple):
     """``QueryParameters`` in the kernels' form; ratios in millionths.
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import click
 
-from ngsgpu.classify.params import KEEP_ALL, DatabaseParameters, SketchParameters
+from ngsgpu.classify.params import KEEP_ALL, DatabaseParameters, PartitionRequest, SketchParameters
 from ngsgpu.cli.classify_options import ClassifyRun
 from ngsgpu.cli.options import HostRun, Memory, StatsFile
 from ngsgpu.cli.run import bytes_of, cpu_options, open_run
@@ -48,7 +48,7 @@ class SourceOptions:
         "more.",
         "--map",
     )
-    partitions: int | None = option(None, "N", "Number of partitions.", shown_default="1")
+    request: PartitionRequest = field(default_factory=PartitionRequest)
     partition_memory: Text | None = option(
         None, "SIZE", "Maximum memory per partition, for example 40G."
     )
@@ -63,10 +63,9 @@ class SourceOptions:
 
     def settings(self, references: Sequence[str], *, has_taxonomy: bool = False) -> dict[str, Any]:
         """Arguments of the builder; of a database that has a taxonomy, without one."""
-        from ngsgpu.classify.database.plan import PartitionRequest
         from ngsgpu.classify.database.source import find_sources
 
-        request = PartitionRequest(self.partitions, bytes_of(self.partition_memory))
+        request = replace(self.request, bytes=bytes_of(self.partition_memory))
         found = find_sources(
             references, self.taxonomy, self.maps or [], self.source, has_taxonomy=has_taxonomy
         )

@@ -13,7 +13,7 @@ import pytest
 from ngsgpu.classify.database.add import add_references
 from ngsgpu.classify.database.build import build_database, build_partition
 from ngsgpu.classify.database.database import Database, open_database
-from ngsgpu.classify.database.plan import PartitionRequest, plan_database
+from ngsgpu.classify.database.plan import plan_database
 from ngsgpu.classify.database.write import write_manifest
 from ngsgpu.classify.params import (
     CALLS_BY_EVIDENCE,
@@ -21,6 +21,7 @@ from ngsgpu.classify.params import (
     DatabaseParameters,
     EvidenceParameters,
     OutputRules,
+    PartitionRequest,
     QueryParameters,
 )
 from ngsgpu.classify.run.pipeline import Classifier

@@ -13,7 +13,6 @@ from ngsgpu.classify.call.acceptance import ACCEPTED, GENUS_ACCEPTED, REJECTED, 
 from ngsgpu.classify.call.evidence import SpeciesEvidence
 from ngsgpu.classify.database.build import build_database
 from ngsgpu.classify.database.database import Database, open_database
-from ngsgpu.classify.database.plan import PartitionRequest
 from ngsgpu.classify.database.targets import Labels
 from ngsgpu.classify.formats import Format, formats
 from ngsgpu.classify.outputs.reads import ReadTableWriter
@@ -24,6 +23,7 @@ from ngsgpu.classify.params import (
     DatabaseParameters,
     EvidenceParameters,
     OutputRules,
+    PartitionRequest,
     QueryParameters,
     SketchParameters,
 )
