@@ -142,7 +142,7 @@ def build(
         list[Read] | None,
         argument(..., "REFS...", "FASTA files or directories of them; omit with --only-partition."),
     ] = None,
-    database: Prefix | None = option(None, "DIR", "The database.", "-d", "--database"),
+    database: Prefix | None = option(None, "DIR", "The database (required).", "-d", "--database"),
     sources: SourceOptions,
     only_partition: int | None = option(
         None, "K", "Build only this partition of a planned database."
