@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from ngsgpu.io.compress.bgzf_blocks import BLOCK_BYTES, EOF_BLOCK, bgzf_blocks
+from ngsgpu.io.compress.bgzf_blocks import BLOCK_BYTES, EOF_BLOCK
 from ngsgpu.io.compress.deflate import DEFAULT_LEVEL
+from ngsgpu.io.compress.reads.blocks import reads_blocks
 from ngsgpu.io.compress.zstd import FRAME_BYTES, compress_frame, seek_table
 
 
@@ -49,6 +50,6 @@ def _end_zstd(sizes: list[tuple[int, int]]) -> bytes:
 _BGZF_PIECE: Final = 16 * BLOCK_BYTES
 
 _PACKINGS: Final = (
-    Packing((".gz", ".bgz", ".bgzf"), _BGZF_PIECE, bgzf_blocks, _end_bgzf),
+    Packing((".gz", ".bgz", ".bgzf"), _BGZF_PIECE, reads_blocks, _end_bgzf),
     Packing((".zst",), FRAME_BYTES, compress_frame, _end_zstd),
 )

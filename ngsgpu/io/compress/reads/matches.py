@@ -23,7 +23,7 @@ from ngsgpu.io.compress.reads.words import (
 )
 from ngsgpu.jit import njit
 
-MOST_LINES: Final = 8192
+MOST_LINES: Final = 4096
 """A block with more lines is not taken for one of reads."""
 
 WINDOW: Final = 1 << 15
