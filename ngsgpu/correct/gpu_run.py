@@ -389,6 +389,7 @@ class CorrectionOnGpu(EditingGpuRun[CorrectionParameters], Run):
         Raises:
             InputError: a file has changed.
         """
+        self.compress(outputs)
         if self.precopy is None:
             return super().write(lanes, corrections, outputs)
         with self.writing() as stage:

@@ -10,7 +10,10 @@ from typing import Self
 
 from ngsgpu.device.errors import cuda_errors
 from ngsgpu.device.team import limited_gpu_memory
-from ngsgpu.errors import DeviceMemoryError
+from ngsgpu.errors import DeviceError, DeviceMemoryError
+from ngsgpu.io.compress.reads.blocks import LEVEL
+from ngsgpu.io.gpu.deflate_reads import KERNELS as DEFLATE_KERNELS
+from ngsgpu.io.gpu.deflate_reads import ReadsPacker
 from ngsgpu.io.gpu.feed import say_read_by_cpu
 from ngsgpu.io.inputs import ReadFiles
 from ngsgpu.io.output.edits import EditCounts, Edits, EditStyle, load_kernels
@@ -94,6 +97,21 @@ class GpuRun(StagedRun[P]):
         """Use reads that are already in memory."""
         self.reads = reads
 
+    def compress(self, outputs: OutputSet) -> None:
+        """Have outputs compressed by the GPU, if it has memory for that; it must be idle.
+
+        The bytes are the CPU's, which goes on with it where the GPU fails.
+        """
+        if not self._may_compress(outputs):
+            return
+        try:
+            outputs.pack_by(ReadsPacker(self.options.threads))
+        except DeviceError as error:
+            _LOG.info("%s; compressing on the CPU", error)
+
+    def _may_compress(self, outputs: OutputSet) -> bool:
+        return outputs.compresses and self.options.compress_level == LEVEL
+
 
 class EditingGpuRun(GpuRun[P]):
     """A run on GPUs whose outputs are the inputs with some bases replaced.
@@ -122,6 +140,8 @@ class EditingGpuRun(GpuRun[P]):
             outputs: the outputs.
             style: how edits are going to be written.
         """
+        if self._may_compress(outputs):
+            DEFLATE_KERNELS.compile_aside()
         if self.layouts is not None:
             targets = [lane.outputs for lane in lanes]
             precopy = Precopy(self.layouts, targets, outputs, self.options.threads)

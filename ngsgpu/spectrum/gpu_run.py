@@ -86,6 +86,7 @@ class SpectrumOnGpu(EditingGpuRun[SpectrumParameters], Run):
         Raises:
             InputError: a file has changed.
         """
+        self.compress(outputs)
         if self.precopy is None:
             return super().write(lanes, corrections, outputs, render)
         with self.writing() as stage:

@@ -157,7 +157,7 @@ def _count_literals(text, count, work):  # type: ignore[no-untyped-def]
 @njit(nogil=True, cache=True)
 def _count_word(word, counts, more):  # type: ignore[no-untyped-def]
     """Count eight bytes in four tables, so that equal neighbours do not wait for each other."""
-    for half in range(2):
+    for _ in range(2):
         counts[word & 255] += 1
         more[0, word >> 8 & 255] += 1
         more[1, word >> 16 & 255] += 1

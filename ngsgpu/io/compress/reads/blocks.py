@@ -8,7 +8,6 @@ import numpy as np
 
 from ngsgpu.io.compress.bgzf_blocks import (
     BLOCK_BYTES,
-    FOOTER_BYTES,
     HEADER_BYTES,
     MOST_BLOCK_BYTES,
     bgzf_blocks,

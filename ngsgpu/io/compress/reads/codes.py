@@ -186,7 +186,7 @@ def put_header(lengths, place):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def _put_repeats(lengths, runs, counts):  # type: ignore[no-untyped-def]
-    """Put symbols for lengths and for repeats of them, each below its further bits; their number."""
+    """Put symbols for lengths and their repeats, each below its further bits; their number."""
     count = at = 0
     while at < lengths.size:
         length = lengths[at]

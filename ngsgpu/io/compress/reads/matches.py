@@ -158,7 +158,7 @@ def _slot(place):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def _insert(text, begin, end, tables):  # type: ignore[no-untyped-def]
-    """Put every 16th 16-mer of [begin, end) into the tables, where the first place in a half stays."""
+    """Put every 16th 16-mer of [begin, end) into the tables, which keep a half's first place."""
     for at in range(begin, end - MER + 1, _STRIDE):
         slot = _slot(text + at)
         low = at & (WINDOW - 1)
@@ -311,7 +311,7 @@ def _put_line(text, line, lines, kinds, least, steps, counts):  # type: ignore[n
     if tail + joined < _LEAST or end - other_end > WINDOW:
         tail, joined = 0, False
     at, stop = begin + length, end - tail
-    if length > 0 and (first == _AT or first == _GREATER):
+    if length > 0 and first in (_AT, _GREATER):
         steps = _put_fields(text, at, stop, other + length, other_end, steps, counts)
     else:
         steps = _put_runs(text, at, stop, least, steps, counts)
@@ -385,9 +385,7 @@ def find_steps(text, size, work):  # type: ignore[no-untyped-def]
         return 0
     tables[:] = EMPTY
     work.counts[:] = 0
-    are_reads, are_looked_up, least = _survey(
-        text, size, lines, count, kinds, tables, work.counts
-    )
+    are_reads, are_looked_up, least = _survey(text, size, lines, count, kinds, tables, work.counts)
     if not are_reads:
         return 0
     if are_looked_up:
