@@ -277,6 +277,7 @@ __device__ void put_fields(const u8* text, u32 at, u32 end, u32 other, u32 other
         const u32 own = separator(text, at, end), others = separator(text, other, other_end);
         if (own >= end || others >= other_end) return;
         const u32 length = common(text + own, text + others, min(end - own, other_end - others));
+        if (length == 0) return;
         if (length >= kLeastField && own - others <= kWindow) steps.put(own, length, own - others);
         at = own + length;
         other = others + length;

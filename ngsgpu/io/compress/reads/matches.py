@@ -272,6 +272,8 @@ def _put_fields(text, at, end, other, other_end, steps, counts):  # type: ignore
         if own >= end or others >= other_end:
             return steps
         length = _common(text + own, text + others, min(end - own, other_end - others))
+        if length == 0:
+            return steps
         if length >= _LEAST_FIELD and own - others <= WINDOW:
             steps = _put(steps, counts, own, length, own - others, 0)
         at = own + length
