@@ -111,9 +111,13 @@ def test_any_bytes(data: bytes, times: int) -> None:
     check((b"\nACGTACGTACGTACGT" + data) * times)
 
 
-def test_what_cannot_be_compressed_is_stored() -> None:
-    (block,) = check(read_text("noise", random.Random(1), BLOCK_BYTES))
-    assert len(block) == BLOCK_BYTES + 5 + 26
+def test_what_would_be_too_long_is_stored(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which takes a smaller limit: no text is known of which more would be made than it has."""
+    monkeypatch.setattr(module, "MOST_STREAM_BYTES", 40_000)
+    text = read_text("illumina", random.Random(1), BLOCK_BYTES)
+    blocks = check(text + read_text("noise", random.Random(1), BLOCK_BYTES + 9))
+    assert [len(block) > BLOCK_BYTES for block in blocks] == [False, True, False]
+    assert len(blocks[1]) == BLOCK_BYTES + 5 + 26
 
 
 @pytest.mark.parametrize("kind", ["table", "short lines"])

@@ -14,7 +14,6 @@ constexpr u32 kThreads = 256;
 constexpr u32 kBlockBytes = 65280;
 constexpr u32 kSlot = 1u << 16;      // bytes of a block of BGZF, at most
 constexpr u32 kHeaderBytes = 18, kFooterBytes = 8;
-constexpr u32 kMostBytes = kSlot - kHeaderBytes - kFooterBytes;
 constexpr u32 kMostLines = 4096;
 constexpr u32 kWindow = 1u << 15;
 constexpr u32 kMer = 16, kStride = 16, kFineStride = 8;
@@ -587,10 +586,11 @@ __device__ u32 all_bits(Shared& shared) {
 // Make a BGZF block of each 65,280 bytes of a text.
 //
 // Grid: the blocks. Block: 256 threads.
-// Args: text, of ``bytes`` bytes; moves, see sum_block; out, 64 KiB for each block, of which the
-// first are written; sizes, bytes of each block, 0 if it is not reads.
+// Args: text, of ``bytes`` bytes; most, bytes of a stream, else the block is stored; moves, see
+// sum_block; out, 64 KiB for each block, of which the first are written; sizes, bytes of each
+// block, 0 if it is not reads.
 extern "C" __global__ void __launch_bounds__(kThreads)
-    deflate_reads(const u8* text, u32 bytes, const u32* moves, u8* out, u32* sizes) {
+    deflate_reads(const u8* text, u32 bytes, u32 most, const u32* moves, u8* out, u32* sizes) {
     __shared__ Shared shared;
     const u32 begin = blockIdx.x * kBlockBytes;
     Block block{text + begin, min(kBlockBytes, bytes - begin), 0, 0, false, shared};
@@ -621,13 +621,11 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     put_header(shared, words);
     const u32 bits = shared.header_bits + all_bits(shared);
     u32 length = (bits + 7) / 8;
-    if (bits > 8 * kMostBytes) {
+    if (bits > 8 * most) {
         length = 5 + block.size;
-        if (threadIdx.x < 5) {
-            const u32 sizes_word = block.size | (block.size ^ 0xFFFFu) << 16;
-            slot[kHeaderBytes + threadIdx.x] =
-                threadIdx.x ? u8(sizes_word >> 8 * (threadIdx.x - 1)) : 1;
-        }
+        const u32 lengths = block.size | (block.size ^ 0xFFFFu) << 16;
+        for (u32 i = threadIdx.x; i < 5; i += blockDim.x)
+            slot[kHeaderBytes + i] = i ? u8(lengths >> 8 * (i - 1)) : 1;
         for (u32 i = threadIdx.x; i < block.size; i += blockDim.x)
             slot[kHeaderBytes + 5 + i] = block.text[i];
     } else {

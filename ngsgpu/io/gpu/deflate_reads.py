@@ -21,7 +21,7 @@ from ngsgpu.device.pinned import registered_empty
 from ngsgpu.errors import DeviceError
 from ngsgpu.io.compress.bgzf_blocks import BLOCK_BYTES, MOST_BLOCK_BYTES, bgzf_blocks
 from ngsgpu.io.compress.packing import BGZF_PIECE_BYTES
-from ngsgpu.io.compress.reads.blocks import LEAST_BYTES, LEVEL, reads_blocks
+from ngsgpu.io.compress.reads.blocks import LEAST_BYTES, LEVEL, MOST_STREAM_BYTES, reads_blocks
 from ngsgpu.io.gpu.inflate import zero_moves
 
 KERNELS: Final = KernelModule("ngsgpu.io.gpu", "deflate_reads.cu")
@@ -113,7 +113,8 @@ class ReadsPacker:
         with cuda_errors("compressing"), cupy.cuda.Device(self._device):
             there.data.copy_from_host_async(here.ctypes.data, text.size, stream)
             out, out_sizes = there[ends[0] :], there[ends[1] :]
-            arguments = (there, np.uint32(text.size), self._moves, out, out_sizes)
+            numbers = np.uint32(text.size), np.uint32(MOST_STREAM_BYTES)
+            arguments = (there, *numbers, self._moves, out, out_sizes)
             KERNELS.launch("deflate_reads", (blocks,), (THREADS,), arguments, stream=stream)
             out.get(stream, out=here[ends[0] :], blocking=False)
             stream.synchronize()

@@ -36,9 +36,6 @@ from ngsgpu.io.compress.reads.matches import (
 from ngsgpu.io.compress.reads.words import LANES, equal_to, load_byte, load_word, ones
 from ngsgpu.jit import njit
 
-MOST_BYTES: Final = (1 << 16) - 26
-"""Bytes of the stream: what a BGZF block has room for."""
-
 PADDING: Final = LANES
 """Bytes behind a block that are read, whatever they are."""
 
@@ -95,17 +92,18 @@ def new_work(block_bytes: int) -> Work:
 
 
 @njit(nogil=True, cache=True)
-def put_stream(text, size, work, place):  # type: ignore[no-untyped-def]
+def put_stream(text, size, work, place, most):  # type: ignore[no-untyped-def]
     """Put the deflate stream of a block.
 
     Args:
         text: address of the block; ``PADDING`` bytes behind it can be read.
         size: its bytes, at most 65,280.
         work: from ``new_work``.
-        place: address to put it; ``MOST_BYTES`` + 600 bytes.
+        place: address to put it, with room for ``most`` and 600 bytes.
+        most: bytes that it may have.
 
     Returns:
-        Bytes of the stream; 0 if the block is not reads, -1 if it is longer than ``MOST_BYTES``.
+        Bytes of the stream; 0 if the block is not reads, -1 if it would have more than ``most``.
     """
     count = find_steps(text, size, work)
     if count == 0:
@@ -115,7 +113,7 @@ def put_stream(text, size, work, place):  # type: ignore[no-untyped-def]
     code_lengths(work.counts[FIRST_DISTANCE:], MOST_BITS, work.lengths[FIRST_DISTANCE:])
     begin = place
     place, word, held = put_header(work.lengths, place)
-    if 8 * (place - begin) + held + _bits(work.counts, work.lengths) > 8 * MOST_BYTES:
+    if 8 * (place - begin) + held + _bits(work.counts, work.lengths) > 8 * most:
         return -1
     make_codes(work.lengths[:LITERALS], work.codes[:LITERALS])
     make_codes(work.lengths[FIRST_DISTANCE:], work.codes[FIRST_DISTANCE:])

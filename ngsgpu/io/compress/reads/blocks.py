@@ -8,6 +8,7 @@ import numpy as np
 
 from ngsgpu.io.compress.bgzf_blocks import (
     BLOCK_BYTES,
+    FOOTER_BYTES,
     HEADER_BYTES,
     MOST_BLOCK_BYTES,
     bgzf_blocks,
@@ -21,6 +22,9 @@ from ngsgpu.jit import njit
 
 LEVEL: Final = 1
 """The level at which reads have an encoder of their own."""
+
+MOST_STREAM_BYTES: Final = MOST_BLOCK_BYTES - HEADER_BYTES - FOOTER_BYTES
+"""Bytes of a block's stream; what would have more is stored as it is."""
 
 LEAST_BYTES: Final = 1 << 19
 """Data shorter than this are left to libdeflate, which does not need Numba."""
@@ -44,14 +48,15 @@ def reads_blocks(data: bytes | memoryview, level: int) -> bytes | memoryview:
     last[: rest.size] = rest
     # One block more than there are: encoders are given more room than a block may have.
     out = np.empty((-(-text.size // BLOCK_BYTES) + 1) * MOST_BLOCK_BYTES, dtype=np.uint8)
-    size = _put_blocks(text, last, level, libdeflate(), new_work(BLOCK_BYTES), out)
+    work, most = new_work(BLOCK_BYTES), MOST_STREAM_BYTES
+    size = _put_blocks(text, last, level, most, libdeflate(), work, out)
     if size < 0:
         raise MemoryError
     return out[:size].data
 
 
 @njit(nogil=True, cache=True)
-def _put_blocks(text, last, level, functions, work, out):  # type: ignore[no-untyped-def]
+def _put_blocks(text, last, level, most, functions, work, out):  # type: ignore[no-untyped-def]
     """Put the blocks of a text into ``out``; their size, or -1 if there is no memory for it."""
     compressor = call(functions.new, (level,))
     if compressor == 0:
@@ -62,7 +67,7 @@ def _put_blocks(text, last, level, functions, work, out):  # type: ignore[no-unt
         block = last if begin + BLOCK_BYTES >= text.size else piece
         body = at + HEADER_BYTES
         place = np.int64(out[body:].ctypes.data)
-        size = put_stream(np.int64(block.ctypes.data), np.int64(piece.size), work, place)
+        size = put_stream(np.int64(block.ctypes.data), np.int64(piece.size), work, place, most)
         if size < 0:
             size = put_stored(piece, out, body)
         elif size == 0:
