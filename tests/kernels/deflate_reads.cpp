@@ -6,6 +6,7 @@
 #include <vector>
 
 #define __device__
+#define __noinline__
 #define __global__
 #define __shared__ static
 #define __launch_bounds__(threads)

@@ -148,7 +148,7 @@ struct Emitter {
     }
 };
 
-__device__ u32 common(const u8* first, const u8* second, u32 most) {
+__device__ __noinline__ u32 common(const u8* first, const u8* second, u32 most) {
     u32 at = 0;
     while (at < most && first[at] == second[at]) ++at;
     return at;
@@ -160,7 +160,7 @@ __device__ u64 word_at(const u8* place) {
     return word;
 }
 
-__device__ u32 slot_of(const u8* place) {
+__device__ __noinline__ u32 slot_of(const u8* place) {
     constexpr u64 multiplier = 0x1E3779B97F4A7C15ull;
     const u64 mixed = (word_at(place) * multiplier) ^ word_at(place + 8);
     return u32((mixed * multiplier) >> 40) & (kSlots - 1);
@@ -263,7 +263,7 @@ __device__ void put_sequence(const Block& block, u32 begin, u32 end, Steps<Outpu
     }
 }
 
-__device__ u32 separator(const u8* text, u32 at, u32 end) {
+__device__ __noinline__ u32 separator(const u8* text, u32 at, u32 end) {
     for (u32 i = at; i < min(end, at + 64); ++i)
         if (text[i] == ' ' || text[i] == ':') return i;
     return end;
@@ -426,7 +426,7 @@ __device__ void number_lengths(u32* nodes, u32 used, u32 limit, u32* numbers) {
 }
 
 // Make lengths and entries of an optimal code; all threads call it.
-__device__ void make_code(const u32* counts, u32 symbols, u32 limit, u8* lengths, u32* codes,
+__device__ __noinline__ void make_code(const u32* counts, u32 symbols, u32 limit, u8* lengths, u32* codes,
                           Shared& shared) {
     if (threadIdx.x == 0) shared.used = 0;
     __syncthreads();
