@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import gzip
 import heapq
+import mmap
 import random
 import struct
 import zlib
@@ -205,3 +207,18 @@ def test_symbols_of_lengths_and_distances() -> None:
     for length in range(3, 259):
         symbol = matches.LENGTH_SYMBOL[length]
         assert 0 <= length - matches.LENGTH_FIRST[symbol] < 1 << matches.LENGTH_EXTRA[symbol]
+
+
+@pytest.mark.parametrize("rest", [0, 1, 63, 64, 65])
+def test_nothing_is_read_behind_the_text(rest: int) -> None:
+    """Which ends with a page that no other follows."""
+    size = BLOCK_BYTES + rest
+    pages = mmap.mmap(-1, (-(-size // mmap.PAGESIZE) + 1) * mmap.PAGESIZE)
+    whole = np.frombuffer(pages, dtype=np.uint8)
+    end = len(whole) - mmap.PAGESIZE
+    protect = ctypes.CDLL(None, use_errno=True).mprotect
+    protect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+    assert protect(whole.ctypes.data + end, mmap.PAGESIZE, 0) == 0
+    text = read_text("illumina", random.Random(1), size)
+    whole[end - size : end] = np.frombuffer(text, dtype=np.uint8)
+    assert bytes(reads_blocks(whole.data[end - size : end], 1)) == bytes(reads_blocks(text, 1))

@@ -42,29 +42,30 @@ def reads_blocks(data: bytes | memoryview, level: int) -> bytes | memoryview:
     if level != LEVEL or len(data) < LEAST_BYTES:
         return bgzf_blocks(data, level)
     text = np.frombuffer(data, dtype=np.uint8)
-    # The encoder reads behind a block.
-    last = np.zeros(BLOCK_BYTES + PADDING, dtype=np.uint8)
-    rest = text[(text.size - 1) // BLOCK_BYTES * BLOCK_BYTES :]
-    last[: rest.size] = rest
     # One block more than there are: encoders are given more room than a block may have.
     out = np.empty((-(-text.size // BLOCK_BYTES) + 1) * MOST_BLOCK_BYTES, dtype=np.uint8)
     work, most = new_work(BLOCK_BYTES), MOST_STREAM_BYTES
-    size = _put_blocks(text, last, level, most, libdeflate(), work, out)
+    size = _put_blocks(text, level, most, libdeflate(), work, out)
     if size < 0:
         raise MemoryError
     return out[:size].data
 
 
 @njit(nogil=True, cache=True)
-def _put_blocks(text, last, level, most, functions, work, out):  # type: ignore[no-untyped-def]
+def _put_blocks(text, level, most, functions, work, out):  # type: ignore[no-untyped-def]
     """Put the blocks of a text into ``out``; their size, or -1 if there is no memory for it."""
     compressor = call(functions.new, (level,))
     if compressor == 0:
         return -1
+    padded = np.empty(BLOCK_BYTES + PADDING, dtype=np.uint8)
     at = 0
     for begin in range(0, text.size, BLOCK_BYTES):
         piece = text[begin : begin + BLOCK_BYTES]
-        block = last if begin + BLOCK_BYTES >= text.size else piece
+        block = piece
+        if begin + piece.size + PADDING > text.size:
+            # The encoder reads behind a block.
+            block = padded
+            block[: piece.size] = piece
         body = at + HEADER_BYTES
         place = np.int64(out[body:].ctypes.data)
         size = put_stream(np.int64(block.ctypes.data), np.int64(piece.size), work, place, most)
