@@ -61,8 +61,9 @@ _FIRST_OF_WORD = np.array(
 
 
 class Work(NamedTuple):
-    """Memory of one thread, for ``put_stream``."""
+    """Memory of one thread, for ``put_stream``; ``padded`` is for a block that nothing follows."""
 
+    padded: NDArray[np.uint8]
     lines: NDArray[np.int32]
     kinds: NDArray[np.uint8]
     tables: NDArray[np.uint16]
@@ -78,6 +79,7 @@ class Work(NamedTuple):
 def new_work(block_bytes: int) -> Work:
     """Memory for blocks of at most so many bytes. Words are read at the ends of some arrays."""
     return Work(
+        np.empty(block_bytes + PADDING, np.uint8),
         np.empty(MOST_LINES + 3, np.int32),
         np.empty(MOST_LINES + 1, np.uint8),
         np.empty(2 * SLOTS + 3, np.uint16),

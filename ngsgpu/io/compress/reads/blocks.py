@@ -57,14 +57,13 @@ def _put_blocks(text, level, most, functions, work, out):  # type: ignore[no-unt
     compressor = call(functions.new, (level,))
     if compressor == 0:
         return -1
-    padded = np.empty(BLOCK_BYTES + PADDING, dtype=np.uint8)
     at = 0
     for begin in range(0, text.size, BLOCK_BYTES):
         piece = text[begin : begin + BLOCK_BYTES]
         block = piece
         if begin + piece.size + PADDING > text.size:
             # The encoder reads behind a block.
-            block = padded
+            block = work.padded
             block[: piece.size] = piece
         body = at + HEADER_BYTES
         place = np.int64(out[body:].ctypes.data)
