@@ -19,6 +19,7 @@ from typing import Final
 
 from ngsgpu import compiled
 from ngsgpu.errors import UsageError, output_error
+from ngsgpu.io.compress.reads.blocks import LEAST_BYTES
 from ngsgpu.pool import map_all
 
 _PAIRS: Final = "-i r1.fq -I r2.fq"
@@ -34,7 +35,8 @@ _COMMANDS: Final = (
     ("merge {pairs} -o m1.fq --unmerged1 u1.fq --unmerged2 u2.fq",),
     ("merge {pairs} --flash-prefix m2 --flash",),
     ("deplete-index genome.fa -o host.idx", "deplete -d host.idx {pairs} -o d1.fq -O d2.fq",
-     "deplete -d host.idx -i one.fq.gz -o d3.fq.gz"),
+     "deplete -d host.idx -i one.fq.gz -o d3.fq.gz",
+     "deplete -d host.idx -i many.fq -o d4.fq.gz"),
     ("kmers count {pairs} -k 31 -o k1", "kmers count -i one.fq.gz -k 21 -o k2",
      "kmers count -i r1.fq -k 31 -o k3", "kmers histo -d k1 -o h.txt", "kmers dump -d k1 -o d.txt",
      "kmers query -d k1 -i genome.fa -o q.tsv", "kmers intersect k1 k3 -o k4",
@@ -137,6 +139,7 @@ def _write_study(folder: Path) -> None:
         for name, (mate, _) in enumerate(_pairs(genome, chance, 800)):
             mate = mate[: chance.randrange(60, 101)]
             file.write(f"@{name}\n{mate}\n+\n{'I' * len(mate)}\n")
+    _write_many(folder / "many.fq", chance)
     _write_bam(folder / "one.bam", genome)
     taxonomy = folder / "tax"
     taxonomy.mkdir()
@@ -147,6 +150,14 @@ def _write_study(folder: Path) -> None:
     )
     (taxonomy / "names.dmp").write_text(
         "".join(f"{own}\t|\ttaxon {own}\t|\t\t|\tscientific name\t|\n" for own in ranks)
+    )
+
+
+def _write_many(path: Path, chance: random.Random) -> None:
+    """Write reads of no genome, enough of them that .gz is made by its encoder for reads."""
+    reads = ("".join(chance.choices("ACGT", k=100)) for _ in range(LEAST_BYTES // 200 + 1))
+    path.write_text(
+        "".join(f"@{number}\n{read}\n+\n{'I' * 100}\n" for number, read in enumerate(reads))
     )
 
 

@@ -17,10 +17,11 @@ BLOCK_BYTES: Final = 65280
 EOF_BLOCK: Final = bytes.fromhex("1f8b08040000000000ff0600424302001b0003000000000000000000")
 """The empty block that ends a BGZF file; a file without it may have been cut short."""
 
-_MAX_BLOCK: Final = 1 << 16
+MOST_BLOCK_BYTES: Final = 1 << 16
+HEADER_BYTES: Final = 18
+FOOTER_BYTES: Final = 8
+
 _HEADER: Final = bytes.fromhex("1f8b08040000000000ff060042430200")
-_HEADER_BYTES: Final = 18
-_FOOTER_BYTES: Final = 8
 _HEADER_ARRAY: Final = np.frombuffer(_HEADER, dtype=np.uint8)
 
 _SMALL: Final = 1 << 19
@@ -41,7 +42,7 @@ def bgzf_blocks(data: bytes | memoryview, level: int) -> bytes | memoryview:
         )
     blocks = -(-len(data) // BLOCK_BYTES)
     # One block more than there are: libdeflate is given more room than a block may have.
-    out = np.empty((blocks + 1) * _MAX_BLOCK, dtype=np.uint8)
+    out = np.empty((blocks + 1) * MOST_BLOCK_BYTES, dtype=np.uint8)
     size = _put_blocks(np.frombuffer(data, dtype=np.uint8), level, libdeflate(), out)
     if size < 0:
         raise MemoryError
@@ -50,10 +51,10 @@ def bgzf_blocks(data: bytes | memoryview, level: int) -> bytes | memoryview:
 
 def _block(piece: bytes | memoryview, level: int) -> bytes:
     body = compressed(piece, level, raw=True)
-    if len(body) > _MAX_BLOCK - _HEADER_BYTES - _FOOTER_BYTES:
+    if len(body) > MOST_BLOCK_BYTES - HEADER_BYTES - FOOTER_BYTES:
         # As they are: incompressible bytes.
         body = b"\x01" + struct.pack("<HH", len(piece), len(piece) ^ 0xFFFF) + bytes(piece)
-    size = struct.pack("<H", len(body) + _HEADER_BYTES + _FOOTER_BYTES - 1)
+    size = struct.pack("<H", len(body) + HEADER_BYTES + FOOTER_BYTES - 1)
     footer = struct.pack("<II", zlib.crc32(piece), len(piece))
     return b"".join([_HEADER, size, body, footer])
 
@@ -67,27 +68,45 @@ def _put_blocks(text, level, functions, out):  # type: ignore[no-untyped-def]
     at = 0
     for begin in range(0, text.size, BLOCK_BYTES):
         piece = text[begin : begin + BLOCK_BYTES]
-        body = at + _HEADER_BYTES
-        room = out.size - body
-        size = call(
-            functions.deflate,
-            (compressor, piece.ctypes.data, piece.size, out[body:].ctypes.data, room),
-        )
-        if size == 0 or size > _MAX_BLOCK - _HEADER_BYTES - _FOOTER_BYTES:
-            out[body] = 1
-            _put(out, body + 1, piece.size, 2)
-            _put(out, body + 3, piece.size ^ 0xFFFF, 2)
-            out[body + 5 : body + 5 + piece.size] = piece
-            size = 5 + piece.size
-        out[at : at + _HEADER_ARRAY.size] = _HEADER_ARRAY
-        _put(out, body - 2, size + _HEADER_BYTES + _FOOTER_BYTES - 1, 2)
-        at = body + size
-        crc = call(functions.crc32, (0, piece.ctypes.data, piece.size))
-        _put(out, at, crc, 4)
-        _put(out, at + 4, piece.size, 4)
-        at += _FOOTER_BYTES
+        size = put_deflated(piece, compressor, functions, out, at + HEADER_BYTES)
+        at = finish_block(piece, functions, out, at, size)
     call(functions.free, (compressor,))
     return at
+
+
+@njit(nogil=True, cache=True)
+def put_deflated(piece, compressor, functions, out, body):  # type: ignore[no-untyped-def]
+    """Put the stream that libdeflate makes of a block, or the block as it is; the bytes put."""
+    room = out.size - body
+    size = call(
+        functions.deflate,
+        (compressor, piece.ctypes.data, piece.size, out[body:].ctypes.data, room),
+    )
+    if size == 0 or size > MOST_BLOCK_BYTES - HEADER_BYTES - FOOTER_BYTES:
+        size = put_stored(piece, out, body)
+    return size
+
+
+@njit(nogil=True, cache=True)
+def put_stored(piece, out, body):  # type: ignore[no-untyped-def]
+    """Put a block as it is, in a deflate stream; the bytes put."""
+    out[body] = 1
+    _put(out, body + 1, piece.size, 2)
+    _put(out, body + 3, piece.size ^ 0xFFFF, 2)
+    out[body + 5 : body + 5 + piece.size] = piece
+    return 5 + piece.size
+
+
+@njit(nogil=True, cache=True)
+def finish_block(piece, functions, out, at, size):  # type: ignore[no-untyped-def]
+    """Put what is before and after a stream of ``size`` bytes; where the next block begins."""
+    out[at : at + _HEADER_ARRAY.size] = _HEADER_ARRAY
+    _put(out, at + HEADER_BYTES - 2, size + HEADER_BYTES + FOOTER_BYTES - 1, 2)
+    at += HEADER_BYTES + size
+    crc = call(functions.crc32, (0, piece.ctypes.data, piece.size))
+    _put(out, at, crc, 4)
+    _put(out, at + 4, piece.size, 4)
+    return at + FOOTER_BYTES
 
 
 @njit(nogil=True, cache=True)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
-from ngsgpu.io.compress.bgzf_blocks import BLOCK_BYTES, EOF_BLOCK, bgzf_blocks
+from ngsgpu.io.compress.bgzf_blocks import BLOCK_BYTES, EOF_BLOCK
 from ngsgpu.io.compress.deflate import DEFAULT_LEVEL
+from ngsgpu.io.compress.reads.blocks import reads_blocks
 from ngsgpu.io.compress.zstd import FRAME_BYTES, compress_frame, seek_table
 
 
@@ -29,6 +30,21 @@ class Packing:
     end: Callable[[list[tuple[int, int]]], bytes]
 
 
+class Packer(Protocol):
+    """Makes BGZF blocks elsewhere, with the same bytes."""
+
+    def pack(self, data: bytes | memoryview, level: int) -> bytes | memoryview:
+        """See ``reads_blocks``; for several threads."""
+
+    def close(self) -> None:
+        """Free what it has, once no thread uses it."""
+
+
+def packed_by(packing: Packing, packer: Packer) -> Packing:
+    """The same format with BGZF blocks by a packer; other formats stay as they are."""
+    return replace(packing, pack=packer.pack) if packing.pack is reads_blocks else packing
+
+
 def packing_of(path: str | Path) -> Packing | None:
     """How an output of this name is compressed; None if it is plain."""
     return next((one for one in _PACKINGS if str(path).endswith(one.endings)), None)
@@ -46,9 +62,9 @@ def _end_zstd(sizes: list[tuple[int, int]]) -> bytes:
     return frame + seek_table([(len(frame), 0)])
 
 
-_BGZF_PIECE: Final = 16 * BLOCK_BYTES
+BGZF_PIECE_BYTES: Final = 16 * BLOCK_BYTES
 
 _PACKINGS: Final = (
-    Packing((".gz", ".bgz", ".bgzf"), _BGZF_PIECE, bgzf_blocks, _end_bgzf),
+    Packing((".gz", ".bgz", ".bgzf"), BGZF_PIECE_BYTES, reads_blocks, _end_bgzf),
     Packing((".zst",), FRAME_BYTES, compress_frame, _end_zstd),
 )

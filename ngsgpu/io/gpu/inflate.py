@@ -118,7 +118,7 @@ class Inflater:
         self._ends = cupy.empty(
             (room // _MOST_MEMBERS + 64) * MEMBER_END.dtype.itemsize, dtype=cupy.uint8
         )
-        self._moves = cupy.asarray(_moves())
+        self._moves = cupy.asarray(zero_moves())
         self._held = 0
         self._begin = _MEMBER
         self._sum = 0xFFFFFFFF
@@ -321,7 +321,7 @@ def _in_order(members: NDArray[np.void], chunks: int) -> NDArray[np.void]:
 
 
 @lru_cache(maxsize=1)
-def _moves() -> NDArray[np.uint32]:
+def zero_moves() -> NDArray[np.uint32]:
     """uint32[31, 32]: what each bit of a CRC-32 register becomes by 1, 2, 4, ... bytes of zeros."""
     columns = np.array([1 << bit for bit in range(32)], dtype=np.uint32)
     for _ in range(8):

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ngsgpu.errors import UsageError
 from ngsgpu.io.compress.deflate import DEFAULT_LEVEL, MAX_LEVEL
-from ngsgpu.io.compress.packing import Packing, packing_of
+from ngsgpu.io.compress.packing import Packer, Packing, packed_by, packing_of
 from ngsgpu.io.output.atomic import AtomicFile, check_distinct, commit_all, write_text_atomically
 from ngsgpu.io.output.in_memory import Appender, is_mapped
 
@@ -68,6 +68,7 @@ class OutputSet:
         self.started = False
         self._threads = max(1, threads)
         self._pool: ThreadPoolExecutor | None = None
+        self._packers = contextlib.ExitStack()
         self._writers: list[_Writer] = []
         files: list[AtomicFile] = []
         try:
@@ -104,6 +105,21 @@ class OutputSet:
         self.started = True
         view = data.data if isinstance(data, np.ndarray) else memoryview(data)
         self._writers[index].put(view.cast("B"))
+
+    @property
+    def compresses(self) -> bool:
+        """Whether any output is compressed."""
+        return any(writer.compresses for writer in self._writers)
+
+    def pack_by(self, packer: Packer) -> None:
+        """Have BGZF blocks made by a packer from now on; it is closed with the outputs.
+
+        Args:
+            packer: makes the same bytes.
+        """
+        self._packers.callback(packer.close)
+        for writer in self._writers:
+            writer.pack_by(packer)
 
     def file_for_offsets(self, index: int) -> AtomicFile | None:
         """The file of an output whose parts can be written in any order; None for others.
@@ -164,6 +180,7 @@ class OutputSet:
     def _shut_pool(self) -> None:
         if self._pool is not None:
             self._pool.shutdown(wait=True, cancel_futures=True)
+        self._packers.close()
 
     def __enter__(self) -> OutputSet:
         return self
@@ -244,6 +261,11 @@ class _Writer:
         self._thread = threading.Thread(target=self._run, name="ngsgpu-write", daemon=True)
         self._thread.start()
 
+    def pack_by(self, packer: Packer) -> None:
+        """See ``OutputSet.pack_by``."""
+        if self._encoder is not None:
+            self._encoder.pack_by(packer)
+
     def put(self, data: memoryview) -> None:
         """Hand over data, waiting while too much is waiting already."""
         self.raise_failure()
@@ -310,6 +332,10 @@ class _Encoder:
         self._held_bytes = 0
         self._tasks: deque[tuple[Future[bytes | memoryview], int]] = deque()
         self._sizes: list[tuple[int, int]] = []
+
+    def pack_by(self, packer: Packer) -> None:
+        """See ``OutputSet.pack_by``."""
+        self._packing = packed_by(self._packing, packer)
 
     def encode(self, data: memoryview | None) -> list[bytes | memoryview]:
         """Compressed bytes that are due: those of earlier data, mostly; None ends the stream."""

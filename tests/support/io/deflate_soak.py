@@ -16,6 +16,7 @@ import numpy as np
 
 from ngsgpu.io.compress.bgzf_blocks import BLOCK_BYTES, bgzf_blocks
 from ngsgpu.io.compress.deflate import compressed
+from ngsgpu.io.compress.reads.blocks import reads_blocks
 from tests.support.io.gzip_files import fastq_text
 
 _MODULE = "tests.support.io.deflate_soak"
@@ -54,6 +55,7 @@ def digests(rounds: int, seed: int) -> set[str]:
             view = held.data[at : at + len(text)]
             del used
             digest.update(bgzf_blocks(view, level))
+            digest.update(reads_blocks(view, level))
             for size in (7, 248, 4000):
                 digest.update(compressed(view[:size], level))
         found.add(digest.hexdigest())

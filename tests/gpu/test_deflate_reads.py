@@ -1,0 +1,66 @@
+"""A GPU compresses reads to the bytes of the CPU."""
+
+from __future__ import annotations
+
+import random
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from ngsgpu.correct.pipeline import correct_files
+
+from ngsgpu.correct.params import CorrectionParameters
+from ngsgpu.io.compress.bgzf_blocks import BLOCK_BYTES
+from ngsgpu.io.compress.packing import BGZF_PIECE_BYTES
+from ngsgpu.io.compress.reads.blocks import LEAST_BYTES, reads_blocks
+from ngsgpu.io.gpu.deflate_reads import KERNELS, ReadsPacker
+from ngsgpu.run.options import RunOptions
+from tests.support.io.gzip_files import fastq_text
+from tests.support.io.read_texts import KINDS, read_text
+
+
+@pytest.fixture(scope="module")
+def packer() -> ReadsPacker:
+    return ReadsPacker(4)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("seed", range(10))
+def test_bytes_of_the_cpu(packer: ReadsPacker, kind: str, seed: int) -> None:
+    rng = random.Random(f"{kind} {seed}")
+    text = read_text(kind, rng, rng.randrange(LEAST_BYTES, BGZF_PIECE_BYTES + 1))
+    assert bytes(packer.pack(text, 1)) == bytes(reads_blocks(text, 1))
+
+
+def test_last_blocks_of_any_size(packer: ReadsPacker) -> None:
+    text = read_text("illumina", random.Random(1), BGZF_PIECE_BYTES)
+    for size in (BGZF_PIECE_BYTES, 9 * BLOCK_BYTES, *range(9 * BLOCK_BYTES + 1, 600_000, 997)):
+        assert bytes(packer.pack(text[:size], 1)) == bytes(reads_blocks(text[:size], 1))
+
+
+def test_several_threads() -> None:
+    texts = [read_text(kind, random.Random(kind), LEAST_BYTES + 7) for kind in KINDS] * 8
+    packer = ReadsPacker(3)
+    with ThreadPoolExecutor(8) as pool:
+        made = list(pool.map(lambda text: bytes(packer.pack(text, 1)), texts))
+    packer.close()
+    assert made == [bytes(reads_blocks(text, 1)) for text in texts]
+
+
+def test_corrected_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Are those of the CPU, and the kernel has made them."""
+    reads = tmp_path / "reads.fq"
+    reads.write_bytes(fastq_text(random.Random(1), 20_000))
+    launched = []
+    launch = KERNELS.launch
+    monkeypatch.setattr(
+        KERNELS, "launch", lambda *given, **named: (launched.append(1), launch(*given, **named))
+    )
+    found = []
+    for backend in ("cpu", "cuda"):
+        out = tmp_path / f"{backend}.fq.gz"
+        options = RunOptions(backend=backend, threads=4)
+        correct_files(reads, out, parameters=CorrectionParameters(), options=options)
+        found.append(out.read_bytes())
+    assert found[0] == found[1]
+    assert launched
