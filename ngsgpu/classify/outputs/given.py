@@ -68,7 +68,7 @@ class SampleGiven:
 
     @property
     def sample(self) -> str:
-        """Its name."""
+        """The name."""
         return self._totals.name
 
     @property
