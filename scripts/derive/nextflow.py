@@ -158,8 +158,8 @@ def _definitions(stage: Stage) -> Iterator[str]:
             continue
         if own.is_list:
             every = f"({own.name} instanceof List ? {own.name} : [{own.name}])"
-            each = f'{{ file -> "{f"{own.flag} ${{file}}".strip()}" }}'
-            yield f"def {own.name}_files = {every}.collect {each}"
+            each = f'.collect {{ file -> "{own.flag} ${{file}}" }}' if own.flag else ""
+            yield f"def {own.name}_files = {every}{each}"
         elif not own.required:
             yield f"def {own.name}_file = {own.name} ? \"{own.flag} ${{{own.name}}}\" : ''"
     if stage.most_gpus != 0:

@@ -12,6 +12,7 @@ The keys of a command in ``commands.toml``:
     leaves            options that this use does not take
     inputs, outputs   files by parameter, see `File`; ``inputs`` may leave out those of ``[files]``
     not_in_nextflow   files that the Nextflow module leaves out
+    not_in_galaxy     files that the Galaxy tool leaves out
     examples          rules of the wrapper's test; see ``wrappers``
     tests             of the Nextflow module; see ``nextflow``
 """
