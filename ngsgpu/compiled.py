@@ -54,6 +54,15 @@ def cache_folder() -> Path | None:
     return home / ".cache" / "ngsgpu" / "kernels"
 
 
+def has_compiled() -> bool:
+    """Whether kernels for CPUs have been compiled; quicker than to count them."""
+    folder = cache_folder()
+    # A folder that cannot be read counts as empty.
+    with contextlib.suppress(OSError):
+        return folder is not None and any(True for _ in folder.glob("cpu.ngsgpu.*"))
+    return False
+
+
 def trusted_folder() -> Path | None:
     """``cache_folder``; None, with a warning, if others own it or may write to it."""
     folder = cache_folder()

@@ -67,6 +67,8 @@ def default(parameter: Parameter) -> str:
     value = parameter.option.word if parameter.default is None else parameter.default
     if value is ...:
         return "required"
+    if isinstance(value, tuple):
+        value = ",".join(map(str, value))
     if parameter.option.shown_default is not None:
         return prose(parameter.option.shown_default)
     return "" if value is None or value is False or value == "" else f"`{value}`"

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """List the files of ngsgpu that a read goes through: those with functions that run.
 
-    scripts/trace_files.py                       all four walks; without a GPU only the first
+    scripts/trace_files.py                       all walks; without a GPU only those on the CPU
     scripts/trace_files.py --checkout FOLDER     those of another version
 
-Four walks on 100 simulated pairs of a genome of 1,500 bases: correct on the CPU, and on a GPU
-correct, db build and classify. Each runs under a profile hook on all threads, and these files
-count:
+Walks on 100 simulated pairs of a genome of 1,500 bases: correct (with both methods), extend, merge
+and deplete on the CPU, and on a GPU correct, db build and classify. Each runs under a profile hook
+on all threads, and these files count:
 
 - Python files of which a function ran after the import, not those that were only imported or that
   hold only classes of data;
@@ -39,12 +39,18 @@ _IS_FUNCTION = 1  # CO_OPTIMIZED: the code is no module and no class body
 _INCLUDE = re.compile(r'^\s*#\s*include\s*[<"](ngsgpu/[^>"]+)[>"]', re.MULTILINE)
 
 READS = "-i 1.fq -I 2.fq --threads 2 -q"
+ON_CPU = f"{READS} --backend cpu"
 WALKS = {
-    "correct, CPU": f"correct {READS} --backend cpu -o c1.fq -O c2.fq",
+    "correct, CPU": f"correct {ON_CPU} -o c1.fq -O c2.fq",
+    "spectrum, CPU": f"correct {ON_CPU} -o c1.fq -O c2.fq --method spectrum",
+    "extend, CPU": f"extend {ON_CPU} -o e.fq --insert-size 300 --insert-sd 30",
+    "merge, CPU": f"merge {ON_CPU} -o m.fq --unmerged1 u1.fq --unmerged2 u2.fq",
+    "deplete, CPU": f"deplete -d host.idx {ON_CPU} -o d1.fq -O d2.fq",
     "correct, GPU": f"correct {READS} --backend cuda -o c1.fq -O c2.fq",
     "db build, GPU": "db build genome.fa -d db --threads 2 -q --backend cuda",
     "classify, GPU": f"classify -d db {READS} --backend cuda -o calls.tsv",
 }
+INDEXING = "deplete-index genome.fa -o host.idx -q"
 
 
 class Trace:
@@ -176,6 +182,8 @@ def main() -> int:
     walks: dict[str, list[str]] = {}
     with tempfile.TemporaryDirectory() as temporary:
         write_inputs(Path(temporary))
+        index = [sys.executable, "-m", "ngsgpu", *INDEXING.split()]
+        subprocess.run(index, check=True, cwd=temporary, env=environment)
         for name in WALKS:
             if name.endswith("GPU") and not is_gpu_there:
                 print(f"{name}: not run, there is no GPU\n")

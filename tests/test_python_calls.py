@@ -21,7 +21,7 @@ from ngsgpu.extend import ExtensionParameters
 from ngsgpu.kmers import CountParameters, count_files, open_database
 from ngsgpu.merge import MergeParameters
 from ngsgpu.minhash import MinhashParameters
-from ngsgpu.minhash.ends import EndParameters
+from ngsgpu.minhash.params import EndParameters
 from ngsgpu.readset import ReadSet
 from ngsgpu.run.options import RunOptions
 from ngsgpu.spectrum import SpectrumParameters

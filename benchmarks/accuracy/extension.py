@@ -45,8 +45,8 @@ from benchmarks.peers.extenders import (
 from ngsgpu.align.alignment import quality_weights
 from ngsgpu.evaluate.extension import evaluate_extension
 from ngsgpu.extend import EndParameters, ExtensionParameters, cpu
-from ngsgpu.extend.params import Rules
 from ngsgpu.extend.records import Format, format_pairs
+from ngsgpu.extend.rules import Rules
 from ngsgpu.extend.tasks.joining import NOT_CONNECTED, join
 from ngsgpu.io.text.batch import concatenate
 from ngsgpu.io.text.pairs import Mates, read_pairs

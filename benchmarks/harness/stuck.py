@@ -9,7 +9,6 @@ from __future__ import annotations
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +25,7 @@ def forever(counter: NDArray[np.int64]) -> int:
     return int(counter[0])
 
 
-def work(_: Any) -> int:
+def work(arguments: list[str]) -> int:
     """Stands for a command."""
     forever(np.array([-1]))  # compiled
     counter = np.zeros(1, dtype=np.int64)

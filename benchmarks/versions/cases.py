@@ -45,6 +45,19 @@ classify/rest   classify -d @/db/add:db -i R1.fq.gz -I R2.fq.gz --metacache -o O
 *correct/lanes  correct -i R1.fq -i R2.fq -o OUT/1.fq -o OUT/2.fq --seed 7 --hashes 16
 *correct/mixed  correct -i IN/mixed.fq --interleaved -o OUT/m.fq.gz --stats OUT/s.json
 *extend/mixed   extend -i IN/mixed.fq --interleaved -o OUT/e.fq --remaining1 OUT/r.fq
+*spectrum/pairs correct --method spectrum -i R1.fq -I R2.fq -o OUT/1.fq -O OUT/2.fq.gz --stats
+    OUT/s.json
+*spectrum/trim  correct --method spectrum -i R1.fq.gz -I R2.fq.gz -o OUT/1.fq -O OUT/2.fq --trim
+    --split OUT/c --rule voting --filter bloom
+*spectrum/mixed correct --method spectrum -i IN/mixed.fq --interleaved -o OUT/m.fq.gz --quality
+    --rule exhaustive
+*deplete/index  deplete-index IN/source.fa --one-in 60 -o OUT/host.idx
+*deplete/pairs  deplete -d @deplete/index:host.idx -i R1.fq -I R2.fq -o OUT/1.fq -O OUT/2.fq.gz
+    --stats OUT/s.json
+*deplete/lanes  deplete -d @deplete/index:host.idx -i R1.fq.gz -i R2.fq -o OUT/1.fq -o OUT/2.fq
+    --keep-host
+*deplete/mixed  deplete -d @deplete/index:host.idx -i IN/mixed.fq --interleaved -o OUT/m.fq
+    --min-bases 60
 *merge/mixed    merge -i IN/mixed.fq --interleaved-in -o OUT/m.fq.gz --unmerged1 OUT/1.fq.gz
     --unmerged2 OUT/2.fq.gz --overlap flash --max-overlap auto --fragment-length 220
 *classify/mixed classify -d @/db/parts:db -i IN/mixed.fq --interleaved ALL --metacache
@@ -99,9 +112,9 @@ tight/extend    extend -i R1.fq -I R2.fq -o OUT/e.fq
 tight/db        db build IN/genomes -d OUT/db TAX
 tight/classify  classify -d @/db/one:db -i R1.fq -I R2.fq -o OUT/calls.tsv
 """
-WITH_BACKEND: Final = ("correct", "extend", "merge", "classify", ["db", "build"])
+WITH_BACKEND: Final = ("correct", "extend", "merge", "deplete", "classify", ["db", "build"])
 WITH_THREADS: Final = (
-    *WITH_BACKEND, "classify-merge", "kmers", ["db", "plan"], ["db", "add"],
+    *WITH_BACKEND, "classify-merge", "deplete-index", "kmers", ["db", "plan"], ["db", "add"],
     ["evaluate", "correction"], ["evaluate", "merging"],
 )  # fmt: skip
 ALL_OUTPUTS: Final = (

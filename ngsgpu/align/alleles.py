@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.align.alignment import Q20_WEIGHT, Alignments
-from ngsgpu.align.msa import MAX_AGREEING, Columns, base_under, q20_reads
+from ngsgpu.align.msa import Columns, base_under, q20_reads
 from ngsgpu.align.rules import Rules
+from ngsgpu.declared.limits import MAX_AGREEING
 from ngsgpu.jit import Integer, njit
 from ngsgpu.readset import ReadArrays
 from ngsgpu.readset.cpu import quality_code, quality_start, read_length

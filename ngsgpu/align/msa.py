@@ -15,13 +15,11 @@ from numpy.typing import NDArray
 
 from ngsgpu.align.alignment import Q20_WEIGHT, WEIGHT_BITS, Alignments
 from ngsgpu.align.rules import SUPPORT_BITS, Rules
+from ngsgpu.declared.limits import MAX_AGREEING
 from ngsgpu.jit import Integer, njit
 from ngsgpu.readset import ReadArrays
 from ngsgpu.readset.cpu import plane_start, quality_code, quality_start, read_length
 from ngsgpu.sequence.codec import base_at
-
-MAX_AGREEING = 16
-"""Largest number of reads that may have to agree on an allele."""
 
 Q20_SHIFT = 30
 COUNT_SHIFT = 46

@@ -4,11 +4,16 @@ Read in this order: ``params``, ``graph`` (k-mers and their neighbours), ``chain
 links), ``text`` (FASTA and GFA), ``pipeline``. See ``docs/unitigs.md``.
 """
 
-from ngsgpu.assemble.chains import Unitigs, find_unitigs
-from ngsgpu.assemble.graph import Graph, graph_of
-from ngsgpu.assemble.params import UnitigParameters
-from ngsgpu.assemble.pipeline import write_unitigs
-from ngsgpu.assemble.stats import UnitigSummary
+from typing import TYPE_CHECKING
+
+from ngsgpu.lazy import on_first_use
+
+if TYPE_CHECKING:
+    from ngsgpu.assemble.chains import Unitigs, find_unitigs
+    from ngsgpu.assemble.graph import Graph, graph_of
+    from ngsgpu.assemble.params import UnitigParameters
+    from ngsgpu.assemble.pipeline import write_unitigs
+    from ngsgpu.assemble.stats import UnitigSummary
 
 __all__ = [
     "Graph",
@@ -19,3 +24,5 @@ __all__ = [
     "graph_of",
     "write_unitigs",
 ]
+
+__getattr__, __dir__ = on_first_use(__name__, __file__)

@@ -2,35 +2,40 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from ngsgpu.declared.options import option
+from ngsgpu.declared.values import parameters
 from ngsgpu.errors import UsageError
-from ngsgpu.kmers.params import MAX_COUNT, CountParameters
+from ngsgpu.kmers.params import MAX_COUNT, MAX_KMER, MIN_KMER, CountParameters
 
 
-@dataclass(frozen=True, slots=True)
+@parameters
 class UnitigParameters:
-    """Which k-mers make the graph.
+    """Which k-mers make the graph."""
 
-    Attributes:
-        kmer: k-mer length, odd, 11 to 127; if it is even, a k-mer can be its own reverse
-            complement, and has no two sides.
-        min_abundance: k-mers that are less frequent are left out; None: at the valley of the
-            histogram.
-        min_quality: k-mers of reads with a base of lower quality (Phred) are not counted.
-    """
-
-    kmer: int = 31
-    min_abundance: int | None = None
-    min_quality: int = 0
+    kmer: int = option(
+        31,
+        "K",
+        "k-mer length, odd, 11 to 127.",
+        "-k",
+        "--kmer",
+        shown_default="31, or the database's",
+        least=MIN_KMER,
+        most=MAX_KMER,
+    )
+    min_abundance: int | None = option(
+        None,
+        "N|auto",
+        "Leave out k-mers that occur fewer times; auto: than at the valley of the histogram.",
+        word="auto",
+        least=1,
+        most=MAX_COUNT,
+    )
+    min_quality: int = option(
+        0, "Q", "Skip k-mers that have a base of lower quality.", least=0, most=93
+    )
 
     def __post_init__(self) -> None:
-        self.counted()
         check_odd(self.kmer)
-        if self.min_abundance is not None and not 1 <= self.min_abundance <= MAX_COUNT:
-            raise UsageError(
-                f"--min-abundance must be auto or from 1 to {MAX_COUNT}, not {self.min_abundance}"
-            )
 
     def counted(self) -> CountParameters:
         """How the k-mers of reads are counted.
@@ -48,5 +53,5 @@ def check_odd(kmer: int) -> None:
     """
     if kmer % 2 == 0:
         raise UsageError(
-            f"--kmer must be odd, not {kmer}: no k-mer is then its own reverse complement"
+            f"`kmer` must be odd, not {kmer}: no k-mer is then its own reverse complement"
         )

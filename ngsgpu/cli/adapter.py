@@ -34,6 +34,7 @@ CRAM_REFERENCE: Final = Parameter(
     name="cram_reference",
     kind=str,
     is_list=False,
+    is_tuple=False,
     role=Role.READ,
     option=Option(
         "FASTA by which CRAM input was compressed.", "FILE", shown_default="from its header"
@@ -157,23 +158,37 @@ class Command(click.Command):
             for parameter in self.parameters:
                 _check(parameter, values[parameter.name])
             with checked_files(self.full_name, self.parameters, values):
-                return self.function(**arguments(self.function, values))
+                return self.function(**arguments(self.function, values, _given()))
         except UsageError as error:
             names = {parameter.name: parameter.flag for parameter in self.parameters}
             error.args = (as_options(str(error), names),)
             raise
 
 
-class _NumberOr(click.ParamType[Any]):
-    """A number, or a word that stands for None."""
+def _given() -> set[str]:
+    """Names of the parameters on the command line."""
+    context = click.get_current_context()
+    names = context.params
+    source = click.core.ParameterSource.COMMANDLINE
+    return {name for name in names if context.get_parameter_source(name) is source}
 
-    def __init__(self, word: str, kind: type) -> None:
-        self.name = word
-        self._number = click.types.convert_type(kind)
+
+class _Values(click.ParamType[Any]):
+    """A value, or several with commas between, or a word that stands for None."""
+
+    name = "value"
+
+    def __init__(self, word: str | None, kind: type, is_tuple: bool) -> None:
+        self._word, self._is_tuple = word, is_tuple
+        self._kind = click.types.convert_type(kind)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The number; None for the word."""
-        return None if value == self.name else self._number.convert(value, param, ctx)
+        """The value or a tuple of them; None for the word."""
+        if value == self._word:
+            return None
+        if not self._is_tuple:
+            return self._kind.convert(value, param, ctx)
+        return tuple(self._kind.convert(own, param, ctx) for own in value.split(",") if own)
 
 
 class Argument(click.Argument):
@@ -196,8 +211,8 @@ class Argument(click.Argument):
 def _click_parameter(parameter: Parameter) -> click.Parameter:
     declared, required = parameter.option, parameter.default is ...
     kind: Any = str if parameter.kind is Path else parameter.kind
-    if declared.word is not None:
-        kind = _NumberOr(declared.word, kind)
+    if declared.word is not None or parameter.is_tuple:
+        kind = _Values(declared.word, kind, parameter.is_tuple)
     common: dict[str, Any] = {
         "required": required,
         "default": None if required or parameter.is_list else _shown(parameter),
@@ -223,6 +238,8 @@ def _click_parameter(parameter: Parameter) -> click.Parameter:
 def _shown(parameter: Parameter) -> Any:
     """The default as the command line takes it."""
     default = parameter.default
+    if parameter.is_tuple and isinstance(default, tuple):
+        return ",".join(map(str, default))
     return parameter.option.word if default is None else default
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
+from ngsgpu.assemble.contigs.params import AssemblyParameters
 from ngsgpu.cli.options import (
     FirstMates,
     InterleavedInput,
@@ -15,7 +17,8 @@ from ngsgpu.cli.options import (
 )
 from ngsgpu.cli.run import open_run, phred, say
 from ngsgpu.declared.options import option
-from ngsgpu.declared.roles import Reads, Text, Written
+from ngsgpu.declared.parameters import Options
+from ngsgpu.declared.roles import Reads, Written
 from ngsgpu.errors import UsageError
 
 if TYPE_CHECKING:
@@ -56,29 +59,16 @@ def assemble(
     coverage: Written | None = option(
         None, "FILE", "Reads over each base of the contigs, bedGraph."
     ),
-    kmers: Text = option(
-        "auto",
-        "K,K,...|auto",
-        "k-mer lengths, odd, ascending; auto: by the reads.",
-        "-k",
-        "--kmers",
-    ),
     min_abundance: int | None = option(
         None,
         "N|auto",
         "Leave out k-mers of the first length that occur fewer times; auto: 2, for "
         "--method euler 1.",
         word="auto",
+        least=1,
     ),
-    min_quality: int = option(0, "Q", "Do not count k-mers that have a base of lower quality."),
-    bubbles: Literal["errors", "merge", "keep"] = option(
-        "errors",
-        "errors|merge|keep",
-        "Alternatives of like length: drop those as rare as errors, all but the most frequent, or "
-        "none.",
-    ),
-    min_contig: int = option(200, "N", "Leave out shorter contigs."),
     *,
+    assembly: Options[AssemblyParameters],
     run: AssemblyRun,
 ) -> None:
     """Assemble the reads of an isolate into contigs.
@@ -90,15 +80,11 @@ def assemble(
     ngsgpu assemble -i R1.fq.gz -I R2.fq.gz -o contigs.fa --gfa graph.gfa
     """
     if method == "euler":
-        for name, is_given in (
-            ("--gfa", gfa is not None),
-            ("--scaffolds", scaffolds is not None),
-            ("--coverage", coverage is not None),
-            ("--min-quality", min_quality > 0),
-            ("--bubbles", bubbles != "errors"),
-        ):
-            if is_given:
-                raise UsageError(f"--method euler has no {name}; leave it out")
+        outputs = {"gfa": gfa, "scaffolds": scaffolds, "coverage": coverage}
+        given = [name for name, path in outputs.items() if path is not None]
+        given += [name for name in ("min_quality", "bubbles") if name in assembly.given]
+        if given:
+            raise UsageError(f"--method euler has no `{given[0]}`; leave it out")
         from ngsgpu.assemble.euler import assemble_euler
 
         with open_run(
@@ -111,22 +97,17 @@ def assemble(
             tour = assemble_euler(
                 [*(in1 or []), *(in2 or []), *(single or [])],
                 out,
-                _euler(_kmers(kmers), min_abundance, min_contig),
+                _euler(assembly.given, min_abundance),
                 stats=run.stats,
                 phred_offset=phred(run.phred_offset),
                 options=options,
             )
             say(tour, run.quiet)
         return
-    from ngsgpu.assemble.contigs import AssemblyParameters, assemble_files
+    from ngsgpu.assemble.contigs import assemble_files
 
-    parameters = AssemblyParameters(
-        kmers=_kmers(kmers),
-        min_abundance=2 if min_abundance is None else min_abundance,
-        min_quality=min_quality,
-        bubbles=bubbles,
-        min_contig=min_contig,
-    )
+    counted = {} if min_abundance is None else {"min_abundance": min_abundance}
+    parameters = assembly.make(**counted)
     with open_run(
         run,
         "ngsgpu.io.gpu.parse",
@@ -151,28 +132,15 @@ def assemble(
         say(statistics, run.quiet)
 
 
-def _euler(
-    kmers: tuple[int, ...] | None, min_abundance: int | None, min_contig: int
-) -> EulerParameters:
+def _euler(given: Mapping[str, Any], min_abundance: int | None) -> EulerParameters:
     """Parameters of the Euler tour; ``auto`` is 31, and every k-mer."""
     from ngsgpu.assemble.euler import EulerParameters
 
-    if kmers is not None and len(kmers) != 1:
+    (length, *others) = given.get("kmers") or (31,)
+    if others:
         raise UsageError("--method euler takes one k-mer length (-k 31)")
     return EulerParameters(
-        length=31 if kmers is None else kmers[0],
+        length=length,
         min_abundance=1 if min_abundance is None else min_abundance,
-        min_contig=min_contig,
+        min_contig=given.get("min_contig", 200),
     )
-
-
-def _kmers(text: str) -> tuple[int, ...] | None:
-    """Numbers with commas between, or None for ``auto``."""
-    if text == "auto":
-        return None
-    try:
-        return tuple(map(int, text.split(",")))
-    except ValueError:
-        raise UsageError(
-            f"--kmers must be auto or numbers such as 31,51,71, not {text!r}"
-        ) from None

@@ -18,6 +18,7 @@ from ngsgpu.cli.options import (
 from ngsgpu.cli.run import cpu_options, open_run, say
 from ngsgpu.declared.options import argument, flag, option
 from ngsgpu.declared.roles import Read, Reads, Written
+from ngsgpu.deplete.params import DepletionParameters, IndexParameters
 
 
 def deplete(
@@ -29,22 +30,8 @@ def deplete(
     out1: FirstOutputs = None,
     out2: SecondOutputs = None,
     interleaved: InterleavedInput = False,
-    keep_host: bool = flag("Keep the host's reads instead of the others.", "--keep-host"),
-    min_bases: int = option(
-        36,
-        "N",
-        "A read, or a pair as a whole, is the host's if k-mers of the host cover at least N bases.",
-        "-a",
-        "--min-bases",
-    ),
-    min_share: float = option(
-        0.01,
-        "X",
-        "And at least this share of its bases.",
-        "-r",
-        "--min-share",
-    ),
     *,
+    parameters: DepletionParameters,
     run: RecordRun,
 ) -> None:
     """Take the reads of a host (human, for example) out of FASTQ files.
@@ -57,15 +44,14 @@ def deplete(
 
     Pairs:       ngsgpu deplete -d human.idx -i R1.fq.gz -I R2.fq.gz -o C1.fq.gz -O C2.fq.gz
     """
-    from ngsgpu.deplete import DepletionParameters, deplete_files
-
-    parameters = DepletionParameters(min_bases=min_bases, min_share=min_share, keep_host=keep_host)
     with open_run(
         run,
         "ngsgpu.io.gpu.parse",
         "ngsgpu.deplete.gpu",
         max_gpus=1,
     ) as (_, options):
+        from ngsgpu.deplete.stage import deplete_files
+
         statistics = deplete_files(
             index,
             in1 or [],
@@ -92,17 +78,9 @@ def deplete_index(
         "-x",
         "--exclude",
     ),
-    kmer: int = option(24, "K", "k-mer length, even, 16 to 32.", "-k", "--kmer"),
-    one_in: int = option(
-        4, "N", "Sample one in N k-mers, 1 to 1000; fewer need less memory but miss more."
-    ),
-    max_repeats: int = option(
-        40,
-        "N",
-        "Leave out k-mers with more than N pairs of equal triplets: homopolymers, microsatellites.",
-    ),
     dry_run: bool = flag("Print the plan from the file sizes; write nothing.", "--dry-run"),
     *,
+    parameters: IndexParameters,
     run: HostRun,
 ) -> None:
     """Index the genome of a host for ngsgpu deplete.
@@ -112,11 +90,10 @@ def deplete_index(
 
     ngsgpu deplete-index GRCh38.fa.gz -o human.idx
     """
-    from ngsgpu.deplete import IndexParameters, build_index, plan_index
+    from ngsgpu.deplete.build import build_index, plan_index
     from ngsgpu.device.memory import format_size
 
     options = cpu_options(run)
-    parameters = IndexParameters(kmer=kmer, one_in=one_in, max_repeats=max_repeats)
     if dry_run:
         needed, size = plan_index([*references, *(exclude or [])], parameters)
         click.echo(

@@ -6,11 +6,12 @@ import contextlib
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal
 
 from ngsgpu.declared.options import flag, option
 from ngsgpu.declared.roles import MultiqcPrefix, ReadPath, Text, WrittenPath
 from ngsgpu.errors import UsageError
+from ngsgpu.evaluate.mapped.params import Thresholds
 
 JsonFile = Annotated[
     WrittenPath | None, option(..., "FILE", "Write all results to this file.", "--json")
@@ -224,6 +225,7 @@ def extension(
 
 
 def mapped(
+    *,
     reference: ReadPath = option(..., "FILE", "FASTA of the reads' genome, or of one like it."),
     in1: list[ReadPath] = option(
         ..., "FILE", "Raw reads or first mates; repeat for lanes.", "-i", "--in1"
@@ -247,20 +249,10 @@ def mapped(
         "SAM, BAM or CRAM of the raw reads in their order, as aligners write it; aligned here "
         "without it.",
     ),
-    aligner: Text = option("bwa", "NAME", "Program that aligns the raw reads: bwa or minimap2."),
-    min_mapq: int = option(20, "N", "Lowest mapping quality of an alignment.", least=0),
-    min_quality: int = option(20, "N", "Lowest quality of bases at variant sites.", least=0),
-    min_depth: int = option(8, "N", "Fewest bases of a heterozygous site.", least=1),
-    allele_fraction: float = option(
-        0.25, "F", "Lowest fraction of each of the two alleles of a heterozygous site."
+    aligner: Literal["bwa", "minimap2"] = option(
+        "bwa", "NAME", "Program that aligns the raw reads: bwa or minimap2."
     ),
-    min_frequency: float = option(0.01, "F", "Lowest frequency of a minority variant."),
-    min_pairs: int = option(
-        3, "N", "Fewest pairs with agreeing mates of a minority variant.", least=1
-    ),
-    min_overlap: int = option(
-        10, "N", "Pairs sharing at least this many bases count as overlapping.", least=1
-    ),
+    limits: Thresholds,
     json_path: JsonFile = None,
     threads: int = option(1, "N", "Threads of the aligner.", "-t", "--threads", least=1),
 ) -> None:
@@ -273,17 +265,8 @@ def mapped(
     if out1 is None and merged is None:
         raise UsageError("nothing to compare; give --out1, --merged or both")
 
-    from ngsgpu.evaluate.mapped import Thresholds, evaluate_mapped_reads
+    from ngsgpu.evaluate.mapped import evaluate_mapped_reads
 
-    limits = Thresholds(
-        min_mapq=min_mapq,
-        min_quality=min_quality,
-        min_depth=min_depth,
-        allele_fraction=allele_fraction,
-        min_frequency=min_frequency,
-        min_pairs=min_pairs,
-        min_overlap=min_overlap,
-    )
     with _outputs(json_path) as write:
         evaluation = evaluate_mapped_reads(
             reference,

@@ -11,6 +11,7 @@ from ngsgpu.cli.options import Compute, Memory, OneGpuRun
 from ngsgpu.cli.run import open_run, say
 from ngsgpu.declared.options import argument, flag, option
 from ngsgpu.declared.roles import Prefix, Read, ReadByName, Reads, Text, Written
+from ngsgpu.suffix.params import QueryParameters
 
 IndexGpuMemory = Annotated[
     Text | None,
@@ -63,24 +64,23 @@ def build(
     ngsgpu index build reference.fa.gz -o reference
     """
     from ngsgpu.errors import UsageError
-    from ngsgpu.suffix import build_index, check_format, plan_index
+    from ngsgpu.suffix.build import build_index, plan_index
 
-    chosen = check_format(kind)
     if out is None and not dry_run:
-        if chosen != "bwa" or reference == "-":
+        if kind != "bwa" or reference == "-":
             raise UsageError("name the index with -o")
         out = reference
     kernels, most = (
         (("ngsgpu.suffix.gpu",), 1)
-        if chosen in ("sa", "bwt")
+        if kind in ("sa", "bwt")
         else (("ngsgpu.suffix.gpu", "ngsgpu.suffix.bucket.text"), None)
     )
     with open_run(run, *kernels, max_gpus=most) as (device, options):
         if dry_run or out is None:
-            lines = plan_index(reference, chosen, options)
+            lines = plan_index(reference, kind, options)
             click.echo("\n".join([f"backend  {device}", *lines]))
             return
-        say(build_index(reference, out, chosen, options), run.quiet)
+        say(build_index(reference, out, kind, options), run.quiet)
 
 
 def query(
@@ -92,10 +92,8 @@ def query(
         list[Reads], option(..., "FILE", "Reads or sequences; repeat for more.", "-i", "--in1")
     ],
     out: Written = option("-", "FILE", "Matches (PAF); - is standard output.", "-o", "--out"),
-    min_length: int = option(19, "N", "Bases of the shortest match."),
-    whole: bool = flag("Only matches of whole reads, of any length.", "--whole"),
-    max_places: int = option(20, "N", "A match with more places is written without them."),
     *,
+    parameters: QueryParameters,
     run: OneGpuRun,
 ) -> None:
     """Find the maximal exact matches of reads in a reference, on both strands.
@@ -105,9 +103,8 @@ def query(
 
     ngsgpu index query reference -i reads.fq -o matches.paf
     """
-    from ngsgpu.suffix import QueryParameters, query_files
+    from ngsgpu.suffix.query.run import query_files
 
-    parameters = QueryParameters(min_length=min_length, whole=whole, max_places=max_places)
     with open_run(run, "ngsgpu.suffix.query.gpu", max_gpus=1) as (_, options):
         say(query_files(index, in1, out, parameters, options), run.quiet)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import click
 
@@ -15,6 +15,7 @@ from ngsgpu.cli.run import open_run, phred, thread_count
 from ngsgpu.declared.options import argument, flag, option
 from ngsgpu.declared.roles import ReadDatabase, Reads, Text, Written
 from ngsgpu.errors import UsageError
+from ngsgpu.kmers.params import CountParameters
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -50,10 +51,8 @@ def count(
         "Write the histogram, as ngsgpu kmers histo does; - is standard output.",
         "--histo",
     ),
-    kmer: int = option(31, "K", "k-mer length, 11 to 127.", "-k", "--kmer"),
-    min_quality: int = option(0, "Q", "Skip k-mers that have a base of lower quality."),
-    min_count: int = option(1, "N", "Leave out k-mers that occur fewer times."),
     *,
+    parameters: CountParameters,
     run: CountRun,
 ) -> None:
     """Count the canonical k-mers of reads or genomes, exactly.
@@ -71,12 +70,11 @@ def count(
     from ngsgpu.io.inputs import ReadFiles
     from ngsgpu.io.output.atomic import AtomicFile
     from ngsgpu.io.text.sample import ReadSample
-    from ngsgpu.kmers import CountParameters, count_files, histogram_of_files, open_database
+    from ngsgpu.kmers import count_files, histogram_of_files, open_database
     from ngsgpu.run.trimming import warn_of_adapters
 
     if out is None and histo_file is None:
         raise UsageError("no output given; name a folder with -o, or a file with --histo")
-    parameters = CountParameters(kmer=kmer, min_quality=min_quality, min_count=min_count)
     paths, offset = [*in1, *(in2 or [])], phred(run.phred_offset)
     sample = ReadSample()
     with (
@@ -119,14 +117,14 @@ def count(
 def histo(
     database: DatabasePath,
     out: TextFile = "-",
-    highest: int = option(_MAX_SHOWN, "N", "The last line is of all higher counts.", "-m", "--max"),
+    highest: int = option(
+        _MAX_SHOWN, "N", "The last line is of all higher counts.", "-m", "--max", least=1
+    ),
     threads: Threads = 0,
 ) -> None:
     """Print the number of distinct k-mers by count, as jellyfish histo does."""
     from ngsgpu.kmers import open_database
 
-    if highest < 1:
-        raise UsageError(f"--max must be 1 or more, not {highest}")
     threads = thread_count(threads)
     opened = open_database(database, threads)
     _write(out, _lines(opened.histogram(threads), min(highest, (1 << 16) - 2)))
@@ -148,7 +146,9 @@ def dump(
 
 def model(
     database: DatabasePath,
-    ploidy: int = option(2, "1|2", "Sets of chromosomes; 1 for bacteria and other haploids."),
+    ploidy: Literal[1, 2] = option(
+        2, "1|2", "Sets of chromosomes; 1 for bacteria and other haploids."
+    ),
     json_output: bool = flag("Print JSON.", "--json"),
     threads: Threads = 0,
 ) -> None:
@@ -163,8 +163,6 @@ def model(
     from ngsgpu.kmers import open_database
     from ngsgpu.kmers.model import fit_genome
 
-    if ploidy not in (1, 2):
-        raise UsageError(f"--ploidy must be 1 or 2, not {ploidy}")
     threads = thread_count(threads)
     opened = open_database(database, threads)
     if opened.parameters.min_count > 1 or opened.parameters.min_quality > 0:
@@ -174,7 +172,7 @@ def model(
             "count again without --min-count and --min-quality",
         )
     kmer = opened.parameters.kmer
-    fitted = fit_genome(opened.histogram(threads), kmer, 1 if ploidy == 1 else 2, path=database)
+    fitted = fit_genome(opened.histogram(threads), kmer, ploidy, path=database)
     if json_output:
         import json
 
@@ -283,7 +281,7 @@ def spectrum(
         None, "FILE", "Second mates; repeat for more files.", "-I", "--in2"
     ),
     out: Written = option("-", "FILE", "Histogram file; - is standard output.", "-o", "--out"),
-    kmer: int = option(21, "K", "k-mer length, 1 to 32.", "-k", "--kmer"),
+    kmer: int = option(21, "K", "k-mer length, 1 to 32.", "-k", "--kmer", least=1, most=32),
     exact: bool = flag("Count all k-mers instead of a sample.", "--exact"),
     threads: Threads = 0,
 ) -> None:
@@ -299,8 +297,6 @@ def spectrum(
     from ngsgpu.readset import ReadSetBuilder
     from ngsgpu.readset.kmers import count_kmers, estimate_coverage
 
-    if not 1 <= kmer <= 32:
-        raise UsageError(f"--kmer must be from 1 to 32, not {kmer}")
     files = [*in1, *(in2 or [])]
     check_distinct(files, [out])
     threads = thread_count(threads)

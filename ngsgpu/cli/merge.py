@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
-
 from ngsgpu.cli.options import FirstMates, PhredOffsetOption, RecordRun, SecondMates
-from ngsgpu.cli.run import number_or, open_run, phred, say
+from ngsgpu.cli.run import open_run, phred, say
 from ngsgpu.declared.options import flag, option
-from ngsgpu.declared.roles import Prefix, Text, Written
+from ngsgpu.declared.parameters import Options
+from ngsgpu.declared.roles import Prefix, Written
 from ngsgpu.errors import UsageError
+from ngsgpu.merge.params import MergeParameters
 
 
 def merge(
@@ -35,79 +35,6 @@ def merge(
         "files byte-identical to FLASH's.",
         "--flash",
     ),
-    overlap: Literal["likelihood", "flash"] | None = option(
-        None,
-        "likelihood|flash",
-        "Overlap that counts: likelier than chance and than the next-best one, by qualities, base "
-        "composition and fragment lengths (likelihood), or with the lowest mismatch density.",
-        shown_default="likelihood",
-    ),
-    min_overlap: int = option(
-        10, "N", "Minimum overlap, in bases without N.", "-m", "--min-overlap"
-    ),
-    max_overlap: Text | None = option(
-        None,
-        "N|auto",
-        "With --overlap flash: score longer overlaps as if they had this length; auto: see "
-        "--fragment-length.",
-        "-M",
-        "--max-overlap",
-        shown_default="auto; with --flash 65",
-    ),
-    max_mismatch_density: float | None = option(
-        None,
-        "X",
-        "Maximum mismatches as a fraction of the (scored) overlap length.",
-        "-x",
-        "--max-mismatch-density",
-        shown_default="0.3; with --overlap flash 0.25",
-    ),
-    read_length: int | None = option(
-        None,
-        "N",
-        "Mean read length for --max-overlap auto.",
-        shown_default="mean of the first 10,000 pairs",
-    ),
-    fragment_length: int | None = option(
-        None,
-        "N",
-        "Mean fragment length for --max-overlap auto; without it, auto is the longest read of the "
-        "first 10,000 pairs.",
-    ),
-    fragment_deviation: int | None = option(
-        None,
-        "N",
-        "Standard deviation of the fragment length for --max-overlap auto.",
-        shown_default="a tenth of the fragment length",
-    ),
-    allow_outies: bool = flag("Also merge outward-facing pairs.", "--allow-outies"),
-    trim_adapters: bool = flag(
-        "With --overlap flash: trim reads that run past the end of their fragment into the "
-        "adapter; likelihood always does, except with --allow-outies.",
-        "--trim-adapters",
-    ),
-    correct_only: bool = flag(
-        "Do not merge: write all pairs to --unmerged1 and --unmerged2, corrected where the reads "
-        "overlap.",
-        "--correct-only",
-    ),
-    quality: Literal["calibrated", "edgar", "flash"] | None = option(
-        None,
-        "calibrated|edgar|flash",
-        "Qualities of merged bases: posterior error probabilities, from qualities that the "
-        "overlaps of the first pairs confirm (calibrated) or as stated (edgar), or FLASH's rule.",
-        shown_default="calibrated; with --overlap flash edgar",
-    ),
-    max_quality: int = option(
-        41, "Q", "With calibrated and edgar: maximum quality in overlaps, 2 to 93."
-    ),
-    mask_ties: bool = flag(
-        "Write N where the mates disagree with equal quality, instead of the first mate's base.",
-        "--mask-ties",
-    ),
-    cap_mismatch_quals: bool = flag(
-        "With flash: cap qualities at 2 where the reads disagree.", "--cap-mismatch-quals"
-    ),
     hist: Written | None = option(None, "FILE", "Write the length histogram of the merged reads."),
     histogram: Written | None = option(None, "FILE", "The same histogram drawn with asterisks."),
     ihist: Written | None = option(
@@ -115,6 +42,7 @@ def merge(
     ),
     phred_offset: PhredOffsetOption = "auto",
     *,
+    merging: Options[MergeParameters],
     run: RecordRun,
 ) -> None:
     """Merge overlapping read pairs.
@@ -128,30 +56,10 @@ def merge(
 
     FLASH:    ngsgpu merge -i R1.fq -I R2.fq --flash-prefix out --flash
     """
-    from ngsgpu.merge import MergeOutputs, MergeParameters, merge_files
+    from ngsgpu.merge.outputs import MergeOutputs
 
-    given: dict[str, Any] = {
-        "overlap": overlap,
-        "max_overlap": max_overlap,
-        "max_mismatch_density": max_mismatch_density,
-        "quality": quality,
-    }
-    given = {name: value for name, value in given.items() if value is not None}
-    if max_overlap is not None:
-        given["max_overlap"] = number_or("auto", max_overlap, int, "--max-overlap")
-    parameters = (MergeParameters.flash if flash else MergeParameters)(
-        **given,
-        min_overlap=min_overlap,
-        allow_outies=allow_outies,
-        cap_mismatch_quals=cap_mismatch_quals,
-        max_quality=max_quality,
-        mask_ties=mask_ties,
-        trim_adapters=trim_adapters,
-        correct_only=correct_only,
-        read_length=read_length,
-        fragment_length=fragment_length,
-        fragment_deviation=fragment_deviation,
-    )
+    given = merging.given
+    parameters = MergeParameters.flash(**given) if flash else MergeParameters(**given)
     if to_stdout:
         if out is not None:
             raise UsageError("--to-stdout means -o -; give only one of them")
@@ -166,7 +74,7 @@ def merge(
             flash_prefix,
             interleaved=interleaved_out,
             compressed=compress,
-            by_direction=allow_outies,
+            by_direction=parameters.allow_outies,
             ihist=ihist,
             stats=run.stats,
         )
@@ -186,6 +94,8 @@ def merge(
         "ngsgpu.merge.gpu",
         max_gpus=1,
     ) as (_, options):
+        from ngsgpu.merge.stage import merge_files
+
         statistics = merge_files(
             in1 or [],
             in2 or [],

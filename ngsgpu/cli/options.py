@@ -48,10 +48,6 @@ PhredOffsetOption = Annotated[
         "Offset of the quality characters; auto assumes 33 and rejects input that looks like 64.",
     ),
 ]
-QualityBits = Annotated[
-    int,
-    option(..., "8|2|1|0", "Bits stored per quality; fewer need less memory, 0 ignores qualities."),
-]
 CompressLevel = Annotated[
     int,
     option(
@@ -141,7 +137,6 @@ class StageRun(Compute):
     gpu_memory: GpuMemory = None
     stats: StatsFile = None
     compress_level: CompressLevel = 1
-    seed: int = option(0, "N", "Seed of the hash functions.")
     dry_run: bool = flag("Read the input and print the plan; write nothing.", "--dry-run")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final
 
 import click
 
@@ -10,6 +10,7 @@ from ngsgpu.cli.options import Threads
 from ngsgpu.cli.run import thread_count
 from ngsgpu.declared.options import argument, option
 from ngsgpu.declared.roles import ReadPath, ReadsPath, Text, WrittenPath
+from ngsgpu.train.params import Settings
 
 Samples = Annotated[list[ReadPath], argument(..., "SAMPLES", "Outputs of ngsgpu train extract.")]
 
@@ -58,34 +59,18 @@ def extract(
 
 
 def fit(
+    *,
     samples: Samples,
     out: WrittenPath = option(..., "FILE", "Output: the forests.", "-o", "--out"),
     leave_out: list[Text] | None = option(
         None, "NAME", "Organism that is not trained on but tested on; repeat for more."
     ),
-    method: Literal["boosting", "forest"] = option(
-        "boosting", "boosting|forest", "Gradient boosting, or a random forest as CARE's."
-    ),
-    trees: int = option(60, "N", "Trees of each forest.", least=1),
-    leaves: int = option(31, "N", "Leaves of a tree at most.", least=2, most=30_000),
-    threshold: float = option(0.9, "P", "Probability from which a base is changed."),
-    sure: float = option(
-        0.998, "P", "The same where the corrections of other reads do not confirm it."
-    ),
-    seed: int = option(1, "N", "Seed of what is random."),
+    settings: Settings,
 ) -> None:
     """Grow the forests, and test them on the organisms left out; needs scikit-learn."""
-    from ngsgpu.train.fit import Settings, fit_groups
+    from ngsgpu.train.fit import fit_groups
     from ngsgpu.train.samples import save_forests
 
-    settings = Settings(
-        method=method,
-        trees=trees,
-        leaves=leaves,
-        threshold=threshold,
-        sure=sure,
-        seed=seed,
-    )
     forests, document = fit_groups(samples, leave_out or [], settings)
     save_forests(out, forests, document)
     for kind, table in document["tests"].items():

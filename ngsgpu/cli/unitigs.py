@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from ngsgpu.assemble.params import UnitigParameters
 from ngsgpu.cli.options import (
     CountRun,
     StatsFile,
 )
 from ngsgpu.cli.run import open_run, phred, say
 from ngsgpu.declared.options import option
+from ngsgpu.declared.parameters import Options
 from ngsgpu.declared.roles import ReadDatabase, Reads, Written
 from ngsgpu.errors import UsageError
 
@@ -34,23 +36,9 @@ def unitigs(
         "FILE",
         "Table: how many k-mers of each unitig the --color databases have, and how often.",
     ),
-    kmer: int | None = option(
-        None,
-        "K",
-        "k-mer length, odd, 11 to 127.",
-        "-k",
-        "--kmer",
-        shown_default="31, or the database's",
-    ),
-    min_abundance: int | None = option(
-        None,
-        "N|auto",
-        "Leave out k-mers that occur fewer times; auto: than at the valley of the histogram.",
-        word="auto",
-    ),
-    min_quality: int = option(0, "Q", "Skip k-mers that have a base of lower quality."),
     stats: StatsFile = None,
     *,
+    graph: Options[UnitigParameters],
     run: CountRun,
 ) -> None:
     """Compact the de Bruijn graph of reads or genomes into unitigs.
@@ -61,17 +49,11 @@ def unitigs(
 
     ngsgpu unitigs -i R1.fq.gz -I R2.fq.gz -k 31 -o unitigs.fa --gfa unitigs.gfa
     """
-    from ngsgpu.assemble import UnitigParameters, write_unitigs
-
     if database is not None:
-        for name, given in (("--kmer", kmer is not None), ("--min-quality", min_quality > 0)):
-            if given:
-                raise UsageError(f"{name} is for reads; a database has its own")
-    parameters = UnitigParameters(
-        kmer=31 if kmer is None else kmer,
-        min_abundance=min_abundance,
-        min_quality=min_quality,
-    )
+        for name in ("kmer", "min_quality"):
+            if name in graph.given:
+                raise UsageError(f"`{name}` is for reads; a database has its own")
+    parameters = graph.make()
     with open_run(
         run,
         "ngsgpu.io.gpu.parse",
@@ -79,6 +61,8 @@ def unitigs(
         "ngsgpu.assemble.gpu",
         "ngsgpu.assemble.text",
     ) as (_, options):
+        from ngsgpu.assemble.pipeline import write_unitigs
+
         summary = write_unitigs(
             [*(in1 or []), *(in2 or [])],
             out,

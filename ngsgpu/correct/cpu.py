@@ -40,7 +40,8 @@ from ngsgpu.correct.workspace import (
     Workspace,
 )
 from ngsgpu.jit import Integer, njit
-from ngsgpu.minhash.cpu import MAX_ENTRIES, TableArrays, find_candidates
+from ngsgpu.minhash.cpu import TableArrays, find_candidates
+from ngsgpu.minhash.params import MAX_ENTRIES
 from ngsgpu.readset import AmbiguousBases, ReadArrays
 from ngsgpu.readset.cpu import plane_start, read_length
 

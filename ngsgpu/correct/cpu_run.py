@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import threading
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
@@ -17,41 +17,28 @@ from ngsgpu.align.rules import Rules
 from ngsgpu.correct import cpu
 from ngsgpu.correct.corrections import CorrectionCollector, Corrections
 from ngsgpu.correct.forests.forest import NO_FOREST
-from ngsgpu.correct.params import HIGHEST_QUALITY, MASKED_QUALITY, CorrectionParameters
+from ngsgpu.correct.params import CorrectionParameters
 from ngsgpu.correct.workspace import Workspace, sampled_anchors, sampled_errors
-from ngsgpu.io.inputs import ReadFiles
-from ngsgpu.io.output.edits import EditCounts, EditStyle
-from ngsgpu.io.output.writer import OutputSet
 from ngsgpu.jit import Integer
 from ngsgpu.minhash import MinhashTables, build_tables
 from ngsgpu.minhash import tables as minhash_tables
 from ngsgpu.minhash.cpu import READ_MASK
 from ngsgpu.pool import Shared, working
 from ngsgpu.readset import ReadSet
-from ngsgpu.readset.kmers import KmerSpectrum, count_kmers
-from ngsgpu.run.edited import write_edited
+from ngsgpu.readset.kmers import KmerSpectrum
+from ngsgpu.run.edited import EditingRun
 from ngsgpu.run.options import INTERPRETER_BYTES, Contents, HostPlan
 from ngsgpu.run.progress import Stage
-from ngsgpu.run.staged import CpuRun, StagedRun
+from ngsgpu.run.staged import CpuRun
 
 
-class Run(StagedRun[CorrectionParameters]):
+class Run(EditingRun[CorrectionParameters]):
     """A correction: ``read`` (or ``take``), ``count``, ``correct``, ``write``."""
 
-    HARM = "correction takes these bases for reads of one place, and replaces right ones"
-
-    def copy_inputs(self, lanes: Sequence[ReadFiles], outputs: OutputSet, style: EditStyle) -> None:
-        """Start copying the inputs to the outputs after ``read``, if that helps.
-
-        Args:
-            lanes: the inputs.
-            outputs: the outputs.
-            style: how edits are going to be written.
-        """
-
-    @abstractmethod
     def count(self) -> KmerSpectrum:
         """The k-mer spectrum of the reads."""
+        with self.timed("spectrum"):
+            return self.sampled_spectrum(self.parameters.minhash.kmer)
 
     @abstractmethod
     def correct(self, coverage: float) -> Corrections:
@@ -66,37 +53,6 @@ class Run(StagedRun[CorrectionParameters]):
     def building_tables(self) -> AbstractContextManager[Stage]:
         """The step of the tables."""
         return self.step("tables", "building tables", self.parameters.minhash.hashes, "tables")
-
-    def correcting(self) -> AbstractContextManager[Stage]:
-        """The step of the corrections."""
-        return self.step("correct", "correcting", self.reads.reads)
-
-    def writing(self) -> AbstractContextManager[Stage]:
-        """The step of the outputs."""
-        return self.step("write", "writing", self.reads.reads)
-
-    def style(self) -> EditStyle:
-        """How corrections are written."""
-        if not self.parameters.quality:
-            return EditStyle(self.parameters.mask)
-        highest = MASKED_QUALITY if self.parameters.mask else HIGHEST_QUALITY
-        return EditStyle(self.parameters.mask, self.offset + highest)
-
-    def write(
-        self, lanes: Sequence[ReadFiles], corrections: Corrections, outputs: OutputSet
-    ) -> EditCounts:
-        """Read the lanes again, record by record, and write them with the corrections.
-
-        Works for all readable input; ``ngsgpu.io.output.patch`` is faster if the first pass has
-        recorded the positions of the sequences.
-
-        Raises:
-            InputError: a file has changed.
-        """
-        with self.writing() as stage:
-            return write_edited(
-                self, lanes, corrections.all_edits, self.style(), outputs, stage.advance
-            )
 
 
 RESULT_BYTES_PER_READ = 1 + 8 + 1 + 8 + 2 + 4 * 2
@@ -114,32 +70,16 @@ class CorrectionPlan(HostPlan):
 
     Attributes:
         batches: number of batches of anchors.
-        result_bytes: corrections and votes.
     """
 
     DOING = "correcting"
     batches: int
-    result_bytes: int
-
-    def parts(self) -> dict[str, int]:
-        """Bytes of each part, by its name."""
-        return {
-            "reads": self.read_bytes,
-            "tables": self.table_bytes,
-            "results": self.result_bytes,
-            "other": self.other_bytes,
-        }
-
-    def units(self) -> str:
-        """The reads, with their number."""
-        return f"{self.contents.reads:,} reads"
 
     def inputs(self) -> list[str]:
         """Lines for people about reads and tables."""
-        found = self.contents
-        kind = "pairs" if found.paired else "reads"
+        kind = "pairs" if self.contents.paired else "reads"
         return [
-            f"reads    {found.reads:,} with {found.bases:,} bases, the longest {found.longest:,}",
+            *HostPlan.inputs(self),
             f"tables   {self.tables}",
             f"batches  {self.batches:,} of {ANCHORS_PER_TASK:,} {kind}",
         ]
@@ -169,10 +109,12 @@ def plan_correction(
         contents=contents,
         tables=parameters.minhash.hashes,
         batches=-(-anchors // ANCHORS_PER_TASK),
-        read_bytes=contents.nbytes(parameters.quality_bits),
-        table_bytes=minhash_tables.planned_bytes(reads, parameters.minhash, threads),
-        result_bytes=reads * RESULT_BYTES_PER_READ,
-        other_bytes=INTERPRETER_BYTES + threads * WORKSPACE_BYTES + (256 << 20),
+        parts={
+            "reads": contents.nbytes(parameters.quality_bits),
+            "tables": minhash_tables.planned_bytes(reads, parameters.minhash, threads),
+            "results": reads * RESULT_BYTES_PER_READ,
+            "other": INTERPRETER_BYTES + threads * WORKSPACE_BYTES + (256 << 20),
+        },
         budget_bytes=budget_bytes,
     )
 
@@ -284,21 +226,7 @@ def correct_on_cpu(
 class CorrectionOnCpu(CpuRun[CorrectionParameters], Run):
     """See ``Run``."""
 
-    def plan(self, contents: Contents) -> CorrectionPlan:
-        """Memory that the run needs for some reads."""
-        return plan_correction(
-            self.parameters,
-            contents,
-            threads=self.options.threads,
-            budget_bytes=self.budget,
-        )
-
-    def count(self) -> KmerSpectrum:
-        """The k-mer spectrum of the reads."""
-        with self.timed("spectrum"):
-            return count_kmers(
-                self.reads, self.parameters.minhash.kmer, threads=self.options.threads
-            )
+    PLAN = staticmethod(plan_correction)
 
     def correct(self, coverage: float) -> Corrections:
         """Build the tables and correct every read.

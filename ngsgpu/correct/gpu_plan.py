@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from ngsgpu.correct.forests.gpu import forest_bytes
@@ -23,17 +24,15 @@ from ngsgpu.correct.gpu_tiers import tiers_for, workspace_block_bytes
 from ngsgpu.correct.params import CorrectionParameters
 from ngsgpu.device.cuda.sort import ARGSORT_BYTES
 from ngsgpu.device.memory import format_size
-from ngsgpu.device.plan import ADVICE, MemoryPlan, gpu_memory
-from ngsgpu.device.team import Team
+from ngsgpu.device.plan import ADVICE, MemoryPlan
 from ngsgpu.errors import DeviceMemoryError
 from ngsgpu.minhash.gpu import SLOT_BYTES, SMALL_BYTES, pass_bytes, table_bytes
-from ngsgpu.readset.gpu import ReadMemory, reading_bytes
-from ngsgpu.readset.gpu_divided import are_linked, divided, whole_or_divided
+from ngsgpu.readset.gpu import ReadMemory
+from ngsgpu.readset.gpu_divided import divided, whole_or_divided
+from ngsgpu.run.gpu_plan import plan_free_memory
 
 if TYPE_CHECKING:
-    from ngsgpu.correct.cpu_run import CorrectionPlan
     from ngsgpu.readset.gpu import Movable
-    from ngsgpu.run.options import RunOptions
 
 ANCHOR_BYTES: Final = 4
 ORDERING_BYTES: Final = 40
@@ -178,40 +177,6 @@ def plan_gpu(
     )
 
 
-def plan_for_this_gpu(
-    run: CorrectionPlan, parameters: CorrectionParameters, options: RunOptions
-) -> GpuPlan:
-    """Plan a run on the current GPU from its free memory.
-
-    Args:
-        run: what is known about the run.
-        parameters: correction parameters.
-        options: memory budgets.
-
-    Raises:
-        DeviceError: it does not suffice, or CUDA does not respond.
-        UnsuitableError: a read is too long for the GPU's shared memory.
-    """
-    contents = run.contents
-    reads = ReadMemory.expected(
-        contents.reads,
-        contents.bases,
-        contents.longest,
-        paired=contents.paired,
-        quality_bits=parameters.quality_bits,
-    )
-    budget = gpu_memory(options.gpu_memory).budget
-    plan = plan_team(
-        reads,
-        parameters,
-        options.gpus,
-        linked=are_linked(Team(options.gpus)),
-        budget=budget,
-        host_budget=options.budget,
-    )
-    return replace(plan, reading=reading_bytes(contents.paired, options.gpu_memory, budget))
-
-
 def plan_team(
     reads: ReadMemory,
     parameters: CorrectionParameters,
@@ -249,6 +214,10 @@ def plan_team(
     return whole_or_divided(
         lambda: plan(gpus, 1), lambda: plan(1, gpus), linked=linked, are_divided=are_divided
     )
+
+
+plan_for_this_gpu = partial(plan_free_memory, plan_team)
+"""Plan a run on the current GPU from its free memory; see ``plan_free_memory``."""
 
 
 def _placements(hashes: int, qualities: int) -> Iterator[Placement]:
@@ -292,22 +261,18 @@ def _plan(
     work = batch_bytes(batches, anchors, reads.max_length, mates)
     work += blocks * workspace_block_bytes(tiers) + forest_bytes(parameters.forests(1))
     on_host = hashes - placement.tables
+    reads_on_host = reads.on_host(placement.moved)
     return GpuPlan(
         hashes=hashes,
         placement=placement,
         batches=batches,
-        reads=reads.other
-        + (reads.qualities if placement.qualities else 0)
-        + (reads.planes if placement.planes else 0),
+        reads=reads.total - reads_on_host,
         tables=placement.tables * a_table + (slots if placement.slots else 0),
         building=signatures + ARGSORT_BYTES * count + listed + SMALL_BYTES,
         working=max(
             (RESULT_BYTES + ANCHOR_BYTES) * count + work, (ORDERING_BYTES + ANCHOR_BYTES) * count
         ),
-        host=on_host * a_table
-        + (0 if placement.slots else slots)
-        + (0 if placement.qualities else reads.qualities)
-        + (0 if placement.planes else reads.planes),
+        host=on_host * a_table + (0 if placement.slots else slots) + reads_on_host,
         spare=SPARE_BYTES,
         budget=budget,
         host_budget=host_budget,

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from typing import Any, Self
@@ -30,9 +30,6 @@ from ngsgpu.device.memory import available_memory
 from ngsgpu.device.plan import out_of_memory, retry_with_less
 from ngsgpu.device.spread import seen_from_here
 from ngsgpu.device.team import Team, free_unused, limited_gpu_memory
-from ngsgpu.io.inputs import ReadFiles
-from ngsgpu.io.output.edits import EditCounts
-from ngsgpu.io.output.writer import OutputSet
 from ngsgpu.minhash.gpu import (
     BuiltTables,
     DeviceTables,
@@ -42,9 +39,8 @@ from ngsgpu.minhash.gpu import (
     join_tables,
 )
 from ngsgpu.readset import ReadSet
-from ngsgpu.readset.gpu import DeviceReadSet, ReadMemory, count_kmers_on_gpu
+from ngsgpu.readset.gpu import DeviceReadSet, ReadMemory
 from ngsgpu.readset.gpu_divided import are_linked, budget_with_reads, common_arena, divide_reads
-from ngsgpu.readset.kmers import KmerSpectrum, count_kmers
 from ngsgpu.run.gpu_run import EditingGpuRun
 
 
@@ -344,18 +340,7 @@ class _Held:
 class CorrectionOnGpu(EditingGpuRun[CorrectionParameters], Run):
     """See ``Run``."""
 
-    def on_cpu(self) -> CorrectionOnCpu:
-        """The same run on the CPU."""
-        return CorrectionOnCpu(self.parameters, self.options, self.phred_offset, self.progress)
-
-    def count(self) -> KmerSpectrum:
-        """The k-mer spectrum of the reads."""
-        kmer = self.parameters.minhash.kmer
-        with self.timed("spectrum"):
-            if isinstance(self.reads, ReadSet):
-                return count_kmers(self.reads, kmer, threads=self.options.threads)
-            with cuda_errors("counting k-mers"):
-                return count_kmers_on_gpu(self.reads, kmer)
+    ON_CPU = CorrectionOnCpu
 
     def correct(self, coverage: float) -> Corrections:
         """Build the tables and correct every read.
@@ -380,18 +365,3 @@ class CorrectionOnGpu(EditingGpuRun[CorrectionParameters], Run):
             self.load_writers()
             with self.correcting() as stage:
                 return correction.correct(stage.advance)
-
-    def write(
-        self, lanes: Sequence[ReadFiles], corrections: Corrections, outputs: OutputSet
-    ) -> EditCounts:
-        """Write the corrections into the copies of the inputs.
-
-        Raises:
-            InputError: a file has changed.
-        """
-        if self.precopy is None:
-            return super().write(lanes, corrections, outputs)
-        with self.writing() as stage:
-            return self.write_into_copies(
-                lanes, corrections.all_edits, self.style(), outputs, stage.advance
-            )

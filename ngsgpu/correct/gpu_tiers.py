@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ngsgpu.errors import UnsuitableError
-from ngsgpu.minhash.cpu import MAX_ENTRIES
+from ngsgpu.minhash.params import MAX_ENTRIES
 
 MAX_THREADS = 256
 SHARED_BYTES = 220 << 10

@@ -1,21 +1,26 @@
 """Parameters of the correction, and the integers that the kernels compare with.
 
 Defaults are those of CARE (Kallenborn 2024, chapter 4) in its released version 2.3.
+What kernels need is imported when it is used, since the command line imports the parameters.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
-from typing import Final
+from dataclasses import field
+from typing import TYPE_CHECKING
 
-from ngsgpu.align.alignment import WEIGHT_BITS
-from ngsgpu.align.msa import MAX_AGREEING
-from ngsgpu.align.rules import SUPPORT_BITS, Rules
-from ngsgpu.correct.forests.forest import Forests, check_threshold, load_model, without_forests
-from ngsgpu.errors import UsageError, check_choice, check_range
-from ngsgpu.io.text.batch import MAX_READ_LENGTH
-from ngsgpu.minhash import MinhashParameters
+from ngsgpu.declared.common import Mask, QualityBits, SetQuality
+from ngsgpu.declared.limits import MAX_AGREEING, MAX_READ_LENGTH
+from ngsgpu.declared.options import flag, option, value
+from ngsgpu.declared.roles import Read
+from ngsgpu.declared.values import parameters
+from ngsgpu.errors import UsageError
+from ngsgpu.minhash.params import MinhashParameters
+
+if TYPE_CHECKING:
+    from ngsgpu.align.rules import Rules
+    from ngsgpu.correct.forests.forest import Forests
 
 TOLERANCE = 1e-5
 
@@ -33,12 +38,6 @@ NEVER = (1 << 31) - 1
 USEFUL_COVERAGE = 3.5
 """Reads per position below which correction finds about half of the errors at best: see
 ``docs/correct.md``."""
-
-HIGHEST_QUALITY = 20
-"""Phred score that a changed base gets at most (``--quality``); see ``docs/correct.md``."""
-
-MASKED_QUALITY = 2
-"""The same for a base that becomes N: what Illumina's pipelines write for N."""
 
 
 def variant_depths(error_rate: float) -> tuple[int, int, int, int, int, int, int, int]:
@@ -66,113 +65,132 @@ def _explained(others: int) -> float:
     return low
 
 
-_RANGES: Final = {
-    "min_overlap": (1, MAX_READ_LENGTH),
-    "min_overlap_ratio": (0, 1),
-    "max_mismatch_ratio": (0, 1),
-    "pair_mismatch_ratio": (0, 1),
-    "error_rate": (0, 1 / 3),
-    "coverage_factor": (0, 10),
-    "refine_factor": (0, 10),
-    "refine_rounds": (0, 100),
-    "position_support": (0, 1),
-    "position_max_reads": (0, 1000),
-    "margin": (0, MAX_READ_LENGTH),
-    "compared_quality": (0, 93),
-    "evidence_reads": (0, 1000),
-    "evidence_ratio": (0, 1000),
-}
-"""Of the parameters that are for Python alone: what the kernels' integers hold."""
-
-
-@dataclass(frozen=True, slots=True)
+@parameters
 class CorrectionParameters:
-    """How reads are corrected.
+    """How reads are corrected."""
 
-    Attributes:
-        coverage: reads per position of the genome; None to estimate it from the k-mer spectrum.
-        minhash: k-mer length, number of tables, how much of a bucket is looked at.
-        quality_bits: bits of quality kept a base: 8, 2, 1 or 0 (every base weighs the same).
-        min_overlap: shortest overlap of an anchor and a candidate, in bases.
-        min_overlap_ratio: the same as a part of the anchor's length.
-        max_mismatch_ratio: mismatches an overlap may have, as a part of its length.
-        pair_mismatch_ratio: the same for candidates of a paired read whose mates are not
-            candidates of the mate.
-        error_rate: e of the quality classes: an MSA may replace the anchor if the mean support
-            is at least 1 - e and the smallest at least 1 - 3e. For single reads also the unit
-            of the candidate classes (2e, 3e, 4e mismatches).
-        coverage_factor: part of the coverage that counts as enough.
-        refine_factor: part of the coverage at which another base in a column is a repeat.
-        refine_rounds: how often an MSA is refined at most.
-        position_support: support at which single positions of a low-quality MSA are corrected.
-        position_max_reads: how many reads may have the original base there, the anchor included.
-        margin: how far a candidate may reach beyond the anchor to be corrected too, in bases.
-        model: forests that decide on single positions: ``none``, ``default`` or a file.
-        anchor_threshold: probability from which the forest changes a base of a low-quality MSA;
-            None: the model's.
-        candidate_threshold: the same for bases of candidates.
-        classic: decide as CARE does, without what the following attributes describe.
-        keep_variants: reads of at least Q20 that must agree on a base for it to be kept as an
-            allele; None: as many as the errors of the run do not explain.
-        compared_quality: Phred score below which a base of the anchor is not compared when it
-            is aligned.
-        evidence_reads: full-weight reads that a base of a low-quality MSA needs against the
-            anchor's own.
-        evidence_ratio: and how many for each other read that contradicts it.
-        mask: write N in place of the corrected base.
-        quality: set the qualities of changed bases.
-    """
-
-    coverage: float | None = None
+    coverage: float | None = option(
+        None,
+        "X",
+        "Sequencing depth (reads per genome position); auto estimates it from the k-mer spectrum.",
+        word="auto",
+        above=0,
+        most=1_000_000,
+    )
     minhash: MinhashParameters = field(default_factory=MinhashParameters)
-    quality_bits: int = 8
-    min_overlap: int = 30
-    min_overlap_ratio: float = 0.30
-    max_mismatch_ratio: float = 0.20
-    pair_mismatch_ratio: float = 0.06
-    error_rate: float = 0.06
-    coverage_factor: float = 0.6
-    refine_factor: float = 0.3
-    refine_rounds: int = 5
-    position_support: float = 0.90
-    position_max_reads: int = 2
-    margin: int = 15
-    model: str = "none"
-    anchor_threshold: float | None = None
-    candidate_threshold: float | None = None
-    classic: bool = False
-    keep_variants: int | None = None
-    compared_quality: int = 15
-    evidence_reads: float = 1.8
-    evidence_ratio: int = 6
-    mask: bool = False
-    quality: bool = False
+    quality_bits: QualityBits = 8
+    min_overlap: int = value(
+        30, "Shortest overlap of an anchor and a candidate, in bases.", least=1,
+        most=MAX_READ_LENGTH,
+    )  # fmt: skip
+    min_overlap_ratio: float = value(
+        0.30, "The same as a part of the anchor's length.", least=0, most=1
+    )
+    max_mismatch_ratio: float = value(
+        0.20, "Mismatches an overlap may have, as a part of its length.", least=0, most=1
+    )
+    pair_mismatch_ratio: float = value(
+        0.06,
+        "The same for candidates of a paired read whose mates are not candidates of the mate.",
+        least=0,
+        most=1,
+    )
+    error_rate: float = value(
+        0.06,
+        "e of the quality classes: an MSA may replace the anchor if the mean support is at least "
+        "1 - e and the smallest at least 1 - 3e. For single reads also the unit of the candidate "
+        "classes (2e, 3e, 4e mismatches).",
+        least=0,
+        most=1 / 3,
+    )
+    coverage_factor: float = value(
+        0.6, "Part of the coverage that counts as enough.", least=0, most=10
+    )
+    refine_factor: float = value(
+        0.3, "Part of the coverage at which another base in a column is a repeat.", least=0, most=10
+    )
+    refine_rounds: int = value(5, "How often an MSA is refined at most.", least=0, most=100)
+    position_support: float = value(
+        0.90, "Support at which single positions of a low-quality MSA are corrected.", least=0,
+        most=1,
+    )  # fmt: skip
+    position_max_reads: int = value(
+        2, "How many reads may have the original base there, the anchor included.", least=0,
+        most=1000,
+    )  # fmt: skip
+    margin: int = value(
+        15,
+        "How far a candidate may reach beyond the anchor to be corrected too, in bases.",
+        least=0,
+        most=MAX_READ_LENGTH,
+    )
+    model: Read = option(
+        "none",
+        "none|default|FILE",
+        "Trained forests that decide where an alignment is unclear: none (fixed thresholds), "
+        "default (those that come with ngsgpu), or a file of ngsgpu train export.",
+    )
+    anchor_threshold: float | None = option(
+        None,
+        "P",
+        "With --model, least probability at which a base of the read itself is changed.",
+        shown_default="the model's",
+        above=0,
+        below=1,
+    )
+    candidate_threshold: float | None = option(
+        None,
+        "P",
+        "The same for a base of an overlapping read.",
+        shown_default="the model's",
+        above=0,
+        below=1,
+    )
+    classic: bool = flag("Decide as CARE 2.3 does; keeps no variants.", "--classic")
+    keep_variants: int | None = option(
+        None,
+        "N",
+        "A base on which N reads agree (at Q20 or above, from different fragments) is an allele "
+        "and never changed; auto: as many as the errors of the reads do not explain, at least 3.",
+        word="auto",
+        least=2,
+        most=MAX_AGREEING,
+    )
+    compared_quality: int = value(
+        15,
+        "Phred score below which a base of the anchor is not compared when it is aligned; like "
+        "the next two not with classic.",
+        least=0,
+        most=93,
+    )
+    evidence_reads: float = value(
+        1.8,
+        "Full-weight reads that a base of a low-quality MSA needs against the anchor's own.",
+        least=0,
+        most=1000,
+    )
+    evidence_ratio: int = value(
+        6, "And how many for each other read that contradicts it.", least=0, most=1000
+    )
+    mask: Mask = False
+    quality: SetQuality = False
 
     def __post_init__(self) -> None:
-        if self.coverage is not None and not 0 < self.coverage <= 1_000_000:
-            raise UsageError(f"--coverage must be auto or above 0, not {self.coverage:g}")
-        check_choice("--quality-bits", self.quality_bits, (8, 2, 1, 0))
-        for name, (low, high) in _RANGES.items():
-            check_range(name, getattr(self, name), low, high)
-        thresholds = {
-            "--anchor-threshold": self.anchor_threshold,
-            "--candidate-threshold": self.candidate_threshold,
-        }
-        for option, value in thresholds.items():
-            check_threshold(option, value)
-            if value is not None and self.model == "none":
-                raise UsageError(f"{option} is for --model; add --model default, or leave it out")
-        load_model(self.model)
+        for name in ("anchor_threshold", "candidate_threshold"):
+            threshold = getattr(self, name)
+            if threshold is not None and self.model == "none":
+                raise UsageError(f"`{name}` is for `model`; add `model` default, or leave it out")
+        if self.model != "none":
+            from ngsgpu.correct.forests.forest import load_model
 
-        if self.keep_variants is not None and not 2 <= self.keep_variants <= MAX_AGREEING:
-            raise UsageError(
-                f"--keep-variants must be auto or 2 to {MAX_AGREEING}, not {self.keep_variants}"
-            )
+            load_model(self.model)
         if self.classic and self.keep_variants is not None:
-            raise UsageError("--classic keeps no variants; leave out --keep-variants")
+            raise UsageError("`classic` keeps no variants; leave out `keep_variants`")
 
     def forests(self, coverage: float) -> Forests:
         """What decides on single positions, for a coverage (reads per position)."""
+        from ngsgpu.correct.forests.forest import load_model, without_forests
+
         model = load_model(self.model)
         if model is None:
             return without_forests()
@@ -187,6 +205,8 @@ class CorrectionParameters:
         self, coverage: float, *, paired: bool, error_rate: float = TYPICAL_ERROR_RATE
     ) -> Rules:
         """The integers for a coverage (reads per position) and an error rate of Q20 bases."""
+        from ngsgpu.align.rules import Rules
+
         if self.classic:
             variants, depths = 0, (NEVER,) * 8
         elif self.keep_variants is not None:
@@ -225,9 +245,13 @@ class CorrectionParameters:
         )
 
 
-def _weight(value: float) -> int:
-    return math.ceil((value - TOLERANCE) * (1 << WEIGHT_BITS))
+def _weight(weight: float) -> int:
+    from ngsgpu.align.alignment import WEIGHT_BITS
+
+    return math.ceil((weight - TOLERANCE) * (1 << WEIGHT_BITS))
 
 
-def _support(value: float) -> int:
-    return math.ceil((value - TOLERANCE) * (1 << SUPPORT_BITS))
+def _support(support: float) -> int:
+    from ngsgpu.align.rules import SUPPORT_BITS
+
+    return math.ceil((support - TOLERANCE) * (1 << SUPPORT_BITS))

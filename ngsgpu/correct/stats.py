@@ -19,7 +19,7 @@ from ngsgpu.correct.workspace import (
     LOW,
     REFINED_AWAY,
 )
-from ngsgpu.run.statistics import RunStatistics
+from ngsgpu.run.statistics import RunStatistics, totals_of
 
 if TYPE_CHECKING:
     from ngsgpu.correct.corrections import Corrections
@@ -67,24 +67,14 @@ class CorrectionStatistics(RunStatistics):
     ) -> Self:
         """The statistics of a run that has written its outputs."""
         reads, counters = run.reads, corrections.counters
-        return cls.begun(
-            run.options,
-            run.backend,
-            run.parameters,
-            parameters={"phred_offset": run.phred_offset},
+        return cls.after(
+            run,
             coverage={
                 "value": round(coverage, 3),
                 "estimated": run.parameters.coverage is None,
                 "suffices": coverage >= USEFUL_COVERAGE,
             },
-            reads={
-                "total": reads.reads,
-                "paired": int(reads.paired),
-                "bases": reads.bases,
-                "min_length": reads.min_length,
-                "max_length": reads.max_length,
-                "with_unknown": len(reads.ambiguous.reads),
-            },
+            reads=totals_of(reads, paired=int(reads.paired)),
             anchors={
                 "total": int(counters[ANCHORS]),
                 "without_candidates": int(counters[ALONE]),
@@ -115,10 +105,6 @@ class CorrectionStatistics(RunStatistics):
                 "sampled": spectrum.sampled,
                 "histogram": np.stack([spectrum.multiplicity, spectrum.count], axis=1).tolist(),
             },
-            time_s=run.seconds,
-            memory=run.memory,
-            adapters=run.adapters,
-            gpu_memory=run.gpu,
         )
 
     def summary(self) -> list[str]:

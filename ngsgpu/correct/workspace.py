@@ -11,7 +11,8 @@ from ngsgpu.align.alignment import Alignments
 from ngsgpu.align.msa import Columns
 from ngsgpu.correct.forests.features import MOST_FEATURES, Samples
 from ngsgpu.correct.forests.forest import Forests, without_forests
-from ngsgpu.minhash.cpu import MAX_ENTRIES, FoundArrays
+from ngsgpu.minhash.cpu import FoundArrays
+from ngsgpu.minhash.params import MAX_ENTRIES
 
 # Class of a read's own (anchor) correction; 0: none.
 HIGH_QUALITY = 1

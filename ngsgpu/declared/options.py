@@ -1,7 +1,8 @@
 """One parameter: how it is given on the command line, and which values it may have.
 
 `option`, `flag` and `argument` stand where a default would: of a field of a dataclass, or of a
-parameter of a function. Parameters that several commands share are declared in an annotation::
+parameter of a function; `value` declares a field that only Python gives. Parameters that several
+commands share are declared in an annotation::
 
     Threads = Annotated[int, option(..., "N", "Worker threads.", "-t", "--threads")]
 """
@@ -24,11 +25,13 @@ class Option:
         metavar: placeholder of its value; empty: it has none.
         names: on the command line; none: ``--`` and the parameter's name.
         is_argument: whether it is given by its place instead.
+        is_hidden: whether the command line has no option for it.
         shown_default: what stands for the default in the help; None: the value itself.
         environment: variable that gives it if the command line does not.
         least: smallest value.
         most: largest value.
         above: value that it must exceed.
+        below: value that it must stay below.
         choices: all its values; None: any.
         word: what stands for None on the command line, such as ``auto``.
     """
@@ -37,11 +40,13 @@ class Option:
     metavar: str = ""
     names: tuple[str, ...] = ()
     is_argument: bool = False
+    is_hidden: bool = False
     shown_default: str | None = None
     environment: str | None = None
     least: float | None = None
     most: float | None = None
     above: float | None = None
+    below: float | None = None
     choices: tuple[Any, ...] | None = None
     word: str | None = None
 
@@ -73,6 +78,17 @@ def argument(default: object, metavar: str, text: str = "") -> Any:
         text: help.
     """
     return _field(default, Option(text, metavar, is_argument=True))
+
+
+def value(default: object, text: str, **more: Any) -> Any:
+    """A parameter for Python alone; the command line has no option for it.
+
+    Args:
+        default: what it is unless given.
+        text: help.
+        more: further attributes of `Option`.
+    """
+    return _field(default, Option(text, is_hidden=True, **more))
 
 
 def option_of(field: object) -> Option | None:

@@ -1,21 +1,54 @@
 """All parameters of a command, from the signature of its function.
 
-A parameter whose type is a dataclass stands for the fields of it that are declared by ``option``
-and its like; the function gets the dataclass.
+A parameter whose type is a dataclass, or `Options` of one, stands for the fields of it that are
+declared by ``option`` and its like; the function gets the dataclass, or what was given of it.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import (
+    Annotated,
+    Any,
+    Generic,
+    Literal,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from ngsgpu.declared.options import Option, option_of
 from ngsgpu.declared.roles import Role
+
+T = TypeVar("T")
+
+
+class Options(Generic[T]):
+    """What the user gave of the fields of a dataclass, for commands that decide what comes of it.
+
+    Args:
+        kind: the dataclass.
+        given: values by the names of fields, also of those of dataclasses within it.
+    """
+
+    def __init__(self, kind: type[T], given: Mapping[str, Any]) -> None:
+        self._kind = kind
+        self.given = given
+
+    def make(self, **more: Any) -> T:
+        """The dataclass with the values that were given, and some more.
+
+        Raises:
+            UsageError: it refuses them.
+        """
+        return _made(self._kind, {**self.given, **more})
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +58,8 @@ class Parameter:
     Attributes:
         name: in Python.
         kind: ``str``, ``int``, ``float``, ``bool`` or ``Path``: of each value.
-        is_list: whether it takes several values.
+        is_list: whether it takes several values, each with its option.
+        is_tuple: whether it takes several values with commas between.
         role: what is done with the files it names; None: it is no text.
         option: how it is given.
         default: value without it; ``...``: it is required.
@@ -35,6 +69,7 @@ class Parameter:
     name: str
     kind: type
     is_list: bool
+    is_tuple: bool
     role: Role | None
     option: Option
     default: Any
@@ -49,38 +84,78 @@ class Parameter:
 
 
 def parameters_of(function: Callable[..., Any]) -> list[Parameter]:
-    """The parameters of a command's function.
+    """The parameters of a command's function, each once.
+
+    Several dataclasses may have a field of the same name, declared by the same option.
 
     Raises:
         TypeError: one is declared twice, not at all, or may name files without saying so.
     """
-    found = list(_parameters(_signature(function), ()))
-    names = [parameter.name for parameter in found]
-    if twice := {name for name in names if names.count(name) > 1}:
-        raise TypeError(f"{function.__name__}: {', '.join(sorted(twice))} declared twice")
+    found: dict[str, Parameter] = {}
+    for own in _parameters(_signature(function), ()):
+        same = found.setdefault(own.name, own)
+        if (same.option, same.default) != (own.option, own.default):
+            raise TypeError(f"{function.__name__}: {own.name} is declared in two ways")
+    return list(found.values())
+
+
+def declared_options(kind: type) -> dict[str, Option]:
+    """How the fields of a class are given, also those that only Python gives, by their names.
+
+    Args:
+        kind: a class with annotated fields, a dataclass or one to be.
+    """
+    found = {}
+    for name, hint in get_type_hints(kind, include_extras=True).items():
+        option = _declaration(hint, vars(kind).get(name))
+        if option is not None:
+            found[name] = _with_choices(option, hint)
     return found
 
 
-def arguments(function: Callable[..., Any], values: Mapping[str, Any]) -> dict[str, Any]:
-    """Arguments for the function from the values of all parameters, by their names.
+def arguments(
+    function: Callable[..., Any], values: Mapping[str, Any], given: Collection[str] = ()
+) -> dict[str, Any]:
+    """Arguments for the function.
+
+    Args:
+        function: of the command.
+        values: of all parameters, by their names.
+        given: names of those that the user gave, whatever their values.
 
     Raises:
         UsageError: a dataclass refuses its values.
     """
-    return {
-        name: _made(hint, values) if dataclasses.is_dataclass(hint) else values[name]
-        for name, hint, _ in _signature(function)
-    }
+    found: dict[str, Any] = {}
+    for name, hint, default in _signature(function):
+        kind = _group(hint)
+        if kind is None:
+            found[name] = values[name]
+            continue
+        own = [field.name for field in _parameters([(name, hint, default)], ())]
+        if kind is hint:
+            found[name] = _made(kind, {field: values[field] for field in own})
+        else:
+            found[name] = Options(kind, {field: values[field] for field in own if field in given})
+    return found
 
 
 def _made(kind: Any, values: Mapping[str, Any]) -> Any:
+    """A dataclass, and those within it, with the values that there are."""
     given = {}
     for name, hint, default in _fields(kind):
-        if dataclasses.is_dataclass(hint):
-            given[name] = _made(hint, values)
-        elif _declaration(hint, default) is not None:
+        if (inner := _group(hint)) is not None:
+            given[name] = values[name] if name in values else _made(inner, values)
+        elif name in values and _declaration(hint, default) is not None:
             given[name] = values[name]
     return kind(**given)
+
+
+def _group(hint: Any) -> Any:
+    """The dataclass that a parameter's type stands for; None if it is one value."""
+    if get_origin(hint) is Options:
+        return get_args(hint)[0]
+    return hint if dataclasses.is_dataclass(hint) else None
 
 
 _Declared = tuple[str, Any, Any]
@@ -100,11 +175,11 @@ def _fields(kind: Any) -> list[_Declared]:
 
 def _parameters(declared: list[_Declared], path: tuple[str, ...]) -> Iterator[Parameter]:
     for name, hint, default in declared:
-        if dataclasses.is_dataclass(hint):
-            yield from _parameters(_fields(hint), (*path, name))
+        if (kind := _group(hint)) is not None:
+            yield from _parameters(_fields(kind), (*path, name))
             continue
         option = _declaration(hint, default)
-        if option is not None:
+        if option is not None and not option.is_hidden:
             yield _parameter(name, hint, option, _value(default), path)
         elif not path:
             raise TypeError(f"{name} is no option, argument or dataclass")
@@ -124,20 +199,31 @@ def _value(default: Any) -> Any:
 def _parameter(
     name: str, hint: Any, option: Option, default: Any, path: tuple[str, ...]
 ) -> Parameter:
+    option = _with_choices(option, hint)
     plain = list(_plain(hint))
-    choices = tuple(own for kind in plain if get_origin(kind) is Literal for own in get_args(kind))
-    kinds = {type(choices[0])} if choices else {k for k in plain if k not in (list, type(None))}
+    kinds = {
+        type(get_args(kind)[0]) if get_origin(kind) is Literal else kind
+        for kind in plain
+        if kind not in (list, tuple, type(None))
+    }
     if len(kinds) != 1:
         raise TypeError(f"{name}: type {hint} is not one that the command line knows")
     kind = kinds.pop()
     role = next((own for own in _annotations(hint) if isinstance(own, Role)), None)
     if kind in (str, Path) and role is None:
-        if not choices:
+        if option.choices is None:
             raise TypeError(f"{name} may name files; give its type a role, or make it Text")
         role = Role.NONE
-    if choices and option.choices is None:
-        option = dataclasses.replace(option, choices=choices)
-    return Parameter(name, kind, list in plain, role, option, default, (*path, name))
+    return Parameter(
+        name, kind, list in plain, tuple in plain, role, option, default, (*path, name)
+    )
+
+
+def _with_choices(option: Option, hint: Any) -> Option:
+    """An option whose choices are those of its type, if that has some."""
+    literals = [kind for kind in _plain(hint) if get_origin(kind) is Literal]
+    choices = tuple(own for kind in literals for own in get_args(kind))
+    return dataclasses.replace(option, choices=choices) if choices else option
 
 
 def _annotations(hint: Any) -> Iterator[Any]:
@@ -156,8 +242,8 @@ def _plain(hint: Any) -> Iterator[Any]:
     elif origin in (Union, UnionType):
         for part in get_args(hint):
             yield from _plain(part)
-    elif origin is list:
-        yield list
+    elif origin in (list, tuple):
+        yield origin
         yield from _plain(get_args(hint)[0])
     else:
         yield hint

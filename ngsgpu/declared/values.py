@@ -6,12 +6,16 @@ Messages name parameters as Python does, in backticks; `as_options` makes them t
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar, dataclass_transform
 
-from ngsgpu.declared.options import Option, option_of
+from ngsgpu.declared.options import Option
+from ngsgpu.declared.parameters import declared_options
 from ngsgpu.errors import UsageError
+
+T = TypeVar("T")
 
 _PARAMETER = re.compile(r"`([a-z_][a-z0-9_]*)`")
 
@@ -29,39 +33,70 @@ def check_value(name: str, value: Any, declared: Option) -> None:
     """
     if value is None:
         return
+    if isinstance(value, tuple):
+        for own in value:
+            check_value(name, own, declared)
+        return
     if declared.choices is not None and value not in declared.choices:
         *others, last = map(str, declared.choices)
         raise UsageError(f"`{name}` must be {', '.join(others)} or {last}, not {value}")
-    low, high, above = declared.least, declared.most, declared.above
-    if (low is None and high is None and above is None) or isinstance(value, str):
-        return
-    # Written so that NaN is in no range.
-    if (
-        (low is None or value >= low)
-        and (high is None or value <= high)
-        and (above is None or value > above)
-    ):
+    if isinstance(value, str) or _is_within(value, declared):
         return
     word = "" if declared.word is None else f"{declared.word} or "
-    if low is not None and high is not None:
-        wanted = f"from {low:,} to {high:,}"
-    elif above is not None:
-        wanted = f"above {above:,}" + (f" and at most {high:,}" if high is not None else "")
-    else:
-        wanted = f"{low:,} or more" if low is not None else f"at most {high:,}"
     shown = f"{value:g}" if isinstance(value, float) else value
-    raise UsageError(f"`{name}` must be {word}{wanted}, not {shown}")
+    raise UsageError(f"`{name}` must be {word}{_range(declared)}, not {shown}")
 
 
-def check_values(parameters: Any) -> None:
-    """Check the values of all fields of a dataclass that are declared with a range or choices.
+def _is_within(number: Any, declared: Option) -> bool:
+    """Whether a number is in its range; NaN is in none."""
+    low, high = declared.least, declared.most
+    return (
+        (low is None or number >= low)
+        and (high is None or number <= high)
+        and (declared.above is None or number > declared.above)
+        and (declared.below is None or number < declared.below)
+    )
 
-    Raises:
-        UsageError: one is outside.
+
+def _range(declared: Option) -> str:
+    """A range in words."""
+    if declared.above is not None and declared.below is not None:
+        return f"between {declared.above:,} and {declared.below:,}"
+    if declared.least is not None and declared.most is not None:
+        return f"from {declared.least:,} to {declared.most:,}"
+    words = []
+    if declared.least is not None:
+        words.append(f"{declared.least:,} or more")
+    if declared.above is not None:
+        words.append(f"above {declared.above:,}")
+    if declared.most is not None:
+        words.append(f"at most {declared.most:,}")
+    if declared.below is not None:
+        words.append(f"below {declared.below:,}")
+    return " and ".join(words)
+
+
+@dataclass_transform(frozen_default=True)
+def parameters(declared: type[T]) -> type[T]:
+    """Make a class a frozen dataclass of parameters, which checks what its fields declare.
+
+    Its own ``__post_init__``, for what depends on several of them, runs afterwards. Its help lists
+    the fields.
     """
-    for field in dataclasses.fields(parameters):
-        if (declared := option_of(field)) is not None:
-            check_value(field.name, getattr(parameters, field.name), declared)
+    fields = declared_options(declared)
+    own = declared.__dict__.get("__post_init__")
+
+    def check(made: T) -> None:
+        for name, option in fields.items():
+            check_value(name, getattr(made, name), option)
+        if own is not None:
+            own(made)
+
+    declared.__post_init__ = check  # type: ignore[attr-defined]
+    lines = [f"    {name}: {option.help}" for name, option in fields.items()]
+    text = inspect.cleandoc(declared.__doc__ or "")
+    declared.__doc__ = "\n".join([text, "", "Attributes:", *lines])
+    return dataclasses.dataclass(frozen=True, slots=True)(declared)
 
 
 def as_options(message: str, names: Mapping[str, str]) -> str:

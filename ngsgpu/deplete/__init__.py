@@ -1,17 +1,21 @@
 """Depletion: the reads of a host are taken out, or kept alone.
 
 Read in this order: ``params`` (parameters), ``kmers`` (sampled k-mers and their table), ``index``
-(its file), ``build`` (making it), ``cpu`` (the kernels), ``cpu_run`` (batches on threads),
-``kernels.cu`` and ``gpu`` (the same on a GPU), ``pipeline`` (files to files), ``stats``. The method
-is described in ``docs/deplete.md``.
+(its file), ``build`` (making it), ``cpu`` (the kernels), ``kernels.cu`` and ``gpu`` (the same on a
+GPU), ``stats``, ``stage`` (files to files). The method is described in ``docs/deplete.md``.
 """
 
-from ngsgpu.deplete.build import build_index, plan_index
-from ngsgpu.deplete.index import HostIndex, open_index
-from ngsgpu.deplete.params import DepletionParameters, IndexParameters
-from ngsgpu.deplete.pipeline import deplete_files
-from ngsgpu.deplete.stats import DepletionStatistics
-from ngsgpu.run.options import RunOptions
+from typing import TYPE_CHECKING
+
+from ngsgpu.lazy import on_first_use
+
+if TYPE_CHECKING:
+    from ngsgpu.deplete.build import build_index, plan_index
+    from ngsgpu.deplete.index import HostIndex, open_index
+    from ngsgpu.deplete.params import DepletionParameters, IndexParameters
+    from ngsgpu.deplete.stage import deplete_files
+    from ngsgpu.deplete.stats import DepletionStatistics
+    from ngsgpu.run.options import RunOptions
 
 __all__ = [
     "DepletionParameters",
@@ -24,3 +28,5 @@ __all__ = [
     "open_index",
     "plan_index",
 ]
+
+__getattr__, __dir__ = on_first_use(__name__, __file__)

@@ -3,14 +3,11 @@
 // find_kept decides and computes each unit's size in each output; write_kept writes them. A block
 // handles kTileUnits units (pairs, or reads without mate), a warp one at a time.
 #include "ngsgpu/deplete/gpu.structs"
-#include "ngsgpu/device/cuda/reduce.cuh"
-#include "ngsgpu/io/gpu/lines.cuh"
+#include "ngsgpu/run/record.cuh"
 #include "ngsgpu/sequence/hashing.cuh"
 
 namespace {
 
-constexpr u32 kTileUnits = 64;
-constexpr u32 kWarps = kThreads / 32;
 constexpr u32 kOutputs = 2;  // reads or first mates, second mates
 constexpr u32 kMillion = 1000000;
 
@@ -126,12 +123,11 @@ extern "C" __global__ void __launch_bounds__(kThreads)
               const Rules* rules_in, const u8* classes_in, u8* kept, u32* offsets, u32* tile_bytes,
               u64* counters) {
     __shared__ u8 classes[256];
-    __shared__ u32 bytes[kOutputs][kTileUnits];
+    __shared__ Sizes<kOutputs> bytes;
     __shared__ u32 counted[kCounters];
     for (u32 i = threadIdx.x; i < 256; i += kThreads) classes[i] = classes_in[i];
     if (threadIdx.x < kCounters) counted[threadIdx.x] = 0;
-    for (u32 i = threadIdx.x; i < kOutputs * kTileUnits; i += kThreads)
-        bytes[i / kTileUnits][i % kTileUnits] = 0;
+    clear_sizes<kOutputs>(bytes);
     __syncthreads();
     const Mates first = {raw1, line_end1, seq_start1, lengths1, begin1, record1, step};
     const Mates second = {raw2, line_end2, seq_start2, lengths2, begin2, record2, step};
@@ -161,23 +157,8 @@ extern "C" __global__ void __launch_bounds__(kThreads)
         if (rules.paired)
             bytes[rules.interleaved ? 0 : 1][entry] += second.end(unit) - second.start(unit) + 1;
     }
-    __syncthreads();
-    if (threadIdx.x < kOutputs) {
-        u32 before = 0;
-        for (u32 entry = 0; entry < kTileUnits; ++entry) {
-            const u32 own = bytes[threadIdx.x][entry];
-            bytes[threadIdx.x][entry] = before;
-            before += own;
-        }
-        tile_bytes[threadIdx.x * gridDim.x + blockIdx.x] = before;
-    }
-    if (threadIdx.x < kCounters && counted[threadIdx.x])
-        atomicAdd(counters + threadIdx.x, u64(counted[threadIdx.x]));
-    __syncthreads();
-    for (u32 i = threadIdx.x; i < kOutputs * kTileUnits; i += kThreads) {
-        const u32 unit = blockIdx.x * kTileUnits + i % kTileUnits;
-        if (unit < units) offsets[i / kTileUnits * units + unit] = bytes[i / kTileUnits][i % kTileUnits];
-    }
+    place_records<kOutputs>(bytes, units, offsets, tile_bytes);
+    add_counts(counted, counters);
 }
 
 // Write the records that are kept to the outputs, and the bytes of each output to ``totals``.
@@ -190,19 +171,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
                u32 units, const Rules* rules_in, const u8* kept, const u32* offsets,
                const u32* tile_bytes, u8* out1, u8* out2, u32* totals) {
     __shared__ u32 before[kOutputs];
-    if (threadIdx.x < kOutputs) before[threadIdx.x] = 0;
-    __syncthreads();
-    for (u32 output = 0; output < kOutputs; ++output) {
-        u32 sum = 0;
-        for (u32 tile = threadIdx.x; tile < blockIdx.x; tile += kThreads)
-            sum += tile_bytes[output * gridDim.x + tile];
-        sum = __reduce_add_sync(kAll, sum);
-        if ((threadIdx.x & 31) == 0 && sum) atomicAdd(before + output, sum);
-    }
-    __syncthreads();
-    if (blockIdx.x == gridDim.x - 1 && threadIdx.x < kOutputs)
-        totals[threadIdx.x] =
-            before[threadIdx.x] + tile_bytes[threadIdx.x * gridDim.x + blockIdx.x];
+    sum_before(tile_bytes, before, totals);
     const Mates first = {raw1, line_end1, seq_start1, lengths1, begin1, record1, step};
     const Mates second = {raw2, line_end2, seq_start2, lengths2, begin2, record2, step};
     const Rules rules = *rules_in;

@@ -222,15 +222,6 @@ def cache_problem() -> str | None:
     return None if folder is None else distrust(folder)
 
 
-def has_compiled() -> bool:
-    """Whether kernels for CPUs have been compiled; quicker than to count them."""
-    folder = cache_folder()
-    # A folder that cannot be read counts as empty.
-    with contextlib.suppress(OSError):
-        return folder is not None and any(True for _ in folder.glob("cpu.ngsgpu.*"))
-    return False
-
-
 def _home() -> Path:
     try:
         return Path.home()

@@ -6,13 +6,18 @@ corrected and merged real reads with a reference, ``kmers`` the k-mers of reads 
 correction. They share ``truth`` (the true reads) and ``output`` (common output).
 """
 
-from ngsgpu.evaluate.correction import (
-    CorrectionEvaluation,
-    Counts,
-    ReadCounts,
-    evaluate_arrays,
-    evaluate_correction,
-)
+from typing import TYPE_CHECKING
+
+from ngsgpu.lazy import on_first_use
+
+if TYPE_CHECKING:
+    from ngsgpu.evaluate.correction import (
+        CorrectionEvaluation,
+        Counts,
+        ReadCounts,
+        evaluate_arrays,
+        evaluate_correction,
+    )
 
 __all__ = [
     "CorrectionEvaluation",
@@ -21,3 +26,5 @@ __all__ = [
     "evaluate_arrays",
     "evaluate_correction",
 ]
+
+__getattr__, __dir__ = on_first_use(__name__, __file__)

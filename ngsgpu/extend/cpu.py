@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.extend.params import Rules
+from ngsgpu.extend.rules import Rules
 from ngsgpu.extend.tasks.growth import advance
 from ngsgpu.extend.tasks.joining import KINDS, NOT_CONNECTED, Connection, find_mate, join
 from ngsgpu.extend.tasks.task import (

@@ -16,8 +16,8 @@ from ngsgpu.extend import cpu
 from ngsgpu.extend.cpu import COUNTERS, Extensions
 from ngsgpu.extend.insert import InsertSize, estimate_insert, sampled_pairs, sampling_parameters
 from ngsgpu.extend.outputs import Text, TextMaker
-from ngsgpu.extend.params import MAX_FRAGMENT, ExtensionParameters, Rules
-from ngsgpu.extend.sections import Section, read_sections
+from ngsgpu.extend.params import MAX_FRAGMENT, ExtensionParameters
+from ngsgpu.extend.rules import Rules
 from ngsgpu.extend.tasks.joining import NOT_CONNECTED
 from ngsgpu.io.inputs import ReadFiles
 from ngsgpu.io.text.reader import PhredOffset
@@ -27,6 +27,7 @@ from ngsgpu.pool import Shared, working
 from ngsgpu.readset import ReadSet
 from ngsgpu.run.options import INTERPRETER_BYTES, Contents, HostPlan, RunOptions
 from ngsgpu.run.progress import Progress, Stage
+from ngsgpu.run.sections import Section, read_sections
 from ngsgpu.run.staged import CpuRun, ReadLengths, StagedRun
 
 logger = logging.getLogger("ngsgpu")
@@ -108,24 +109,16 @@ class ExtensionPlan(HostPlan):
     """Memory that an extension needs; see ``HostPlan``."""
 
     DOING = "extending"
-
-    def units(self) -> str:
-        """The pairs, with their number."""
-        return f"{self.contents.reads // 2:,} pairs"
+    UNIT = "pairs"
 
     def inputs(self) -> list[str]:
         """Lines for people about reads and tables."""
-        found = self.contents
-        return [
-            f"pairs    {found.reads // 2:,} with {found.bases:,} bases, the longest read "
-            f"{found.longest:,}",
-            f"tables   {self.tables}, of both ends of each read",
-        ]
+        return [*HostPlan.inputs(self), f"tables   {self.tables}, of both ends of each read"]
 
     def fewer_tables(self, surplus: int) -> int | None:
         """Number of tables that saves ``surplus`` bytes; None if none does."""
         spare = self.tables - _MIN_TABLES
-        saves = spare > 0 and self.table_bytes // self.tables * spare >= surplus
+        saves = spare > 0 and self.parts["tables"] // self.tables * spare >= surplus
         return _MIN_TABLES if saves else None
 
 
@@ -147,9 +140,11 @@ def plan_extension(
     return ExtensionPlan(
         contents=contents,
         tables=hashes,
-        read_bytes=contents.nbytes(parameters.quality_bits),
-        table_bytes=ends.planned_bytes(contents.reads, parameters.ends, threads),
-        other_bytes=INTERPRETER_BYTES + threads * (task_bytes + results + (1 << 20)) + (192 << 20),
+        parts={
+            "reads": contents.nbytes(parameters.quality_bits),
+            "tables": ends.planned_bytes(contents.reads, parameters.ends, threads),
+            "other": INTERPRETER_BYTES + threads * (task_bytes + results + (1 << 20)) + (192 << 20),
+        },
         budget_bytes=budget_bytes,
     )
 
@@ -193,16 +188,8 @@ class Extender:
 class ExtensionOnCpu(CpuRun[ExtensionParameters], Run):
     """See ``Run``."""
 
+    PLAN = staticmethod(plan_extension)
     tables: EndTables
-
-    def plan(self, contents: Contents) -> ExtensionPlan:
-        """Memory that the run needs for some reads."""
-        return plan_extension(
-            self.parameters,
-            contents,
-            threads=self.options.threads,
-            budget_bytes=self.budget,
-        )
 
     def build(self) -> None:
         """Build the tables of the reads' ends.

@@ -16,7 +16,7 @@ from ngsgpu.device.cuda.structs import Struct
 from ngsgpu.device.pinned import ReusedMemory
 from ngsgpu.errors import DeviceError
 from ngsgpu.extend.cpu import COUNTERS, Extensions, max_bases
-from ngsgpu.extend.params import RULES, Rules
+from ngsgpu.extend.rules import RULES, Rules
 from ngsgpu.extend.tasks.task import MAX_CANDIDATES
 from ngsgpu.readset.gpu_kernels import ReadKernels
 from ngsgpu.sequence.codec import words_for

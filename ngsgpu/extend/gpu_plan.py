@@ -8,6 +8,7 @@ where kernels read them over the bus; everything else is read too often for that
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from ngsgpu.device.memory import available_memory, format_size
@@ -15,20 +16,21 @@ from ngsgpu.device.plan import ADVICE, MemoryPlan, gpu_memory
 from ngsgpu.device.team import Team, free_unused
 from ngsgpu.errors import DeviceMemoryError
 from ngsgpu.extend.insert import sampling_parameters
-from ngsgpu.extend.params import ExtensionParameters, Rules
+from ngsgpu.extend.params import ExtensionParameters
+from ngsgpu.extend.rules import Rules
 from ngsgpu.minhash.ends_gpu import TABLE_ARRAYS, building_bytes, table_bytes
 from ngsgpu.readset import ReadSet
-from ngsgpu.readset.gpu import DeviceReadSet, Movable, ReadMemory, reading_bytes
+from ngsgpu.readset.gpu import DeviceReadSet, Movable, ReadMemory
 from ngsgpu.readset.gpu_divided import (
     are_linked,
     bytes_there,
-    divide_reads,
     divided,
+    place_reads,
     whole_or_divided,
 )
+from ngsgpu.run.gpu_plan import plan_free_memory
 
 if TYPE_CHECKING:
-    from ngsgpu.extend.cpu_run import ExtensionPlan
     from ngsgpu.run.options import RunOptions
 
 BATCHES_PER_GPU: Final = 2
@@ -173,7 +175,7 @@ def plan_team(
     return whole_or_divided(lambda: plan(1), lambda: plan(gpus), linked=linked)
 
 
-def place_reads(
+def plan_and_place(
     reads: ReadSet | DeviceReadSet, parameters: ExtensionParameters, options: RunOptions
 ) -> tuple[DeviceReadSet, ExtensionGpuPlan]:
     """Plan for the GPUs of a run, and copy or move the reads to where the plan has them.
@@ -197,46 +199,11 @@ def place_reads(
         host_budget=available_memory() if options.memory is None else options.memory,
     )
     moved: tuple[Movable, ...] = ("qualities",) if plan.host else ()
-    if plan.divided_over > 1:
-        return divide_reads(reads, team, moved), plan
-    if isinstance(reads, DeviceReadSet):
-        reads.keep_on_host(moved)
-        free_unused()
-        return reads, plan
-    return DeviceReadSet.from_host(reads, on_host=moved), plan
+    return place_reads(reads, team, plan, moved), plan
 
 
-def plan_for_this_gpu(
-    run: ExtensionPlan, parameters: ExtensionParameters, options: RunOptions
-) -> ExtensionGpuPlan:
-    """Plan a run on the current GPU from its free memory.
-
-    Args:
-        run: what is known about the run.
-        parameters: extension parameters.
-        options: memory budgets.
-
-    Raises:
-        DeviceError: it does not suffice, or CUDA does not respond.
-    """
-    contents = run.contents
-    reads = ReadMemory.expected(
-        contents.reads,
-        contents.bases,
-        contents.longest,
-        paired=True,
-        quality_bits=parameters.quality_bits,
-    )
-    budget = gpu_memory(options.gpu_memory).budget
-    plan = plan_team(
-        reads,
-        parameters,
-        options.gpus,
-        linked=are_linked(Team(options.gpus)),
-        budget=budget,
-        host_budget=options.budget,
-    )
-    return replace(plan, reading=reading_bytes(True, options.gpu_memory, budget))
+plan_for_this_gpu = partial(plan_free_memory, plan_team)
+"""Plan a run on the current GPU from its free memory; see ``plan_free_memory``."""
 
 
 def _extending_bytes(reads: ReadMemory, parameters: ExtensionParameters, batch_bytes: int) -> int:

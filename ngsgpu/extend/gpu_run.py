@@ -30,17 +30,18 @@ from ngsgpu.extend.gpu_plan import (
     BATCHES_PER_GPU,
     MIN_PAIRS,
     pairs_per_batch,
-    place_reads,
+    plan_and_place,
 )
 from ngsgpu.extend.outputs import Text, TextMaker
-from ngsgpu.extend.params import ExtensionParameters, Rules
-from ngsgpu.extend.sections import Section, can_seek, indexed_sections, read_sections, with_results
+from ngsgpu.extend.params import ExtensionParameters
+from ngsgpu.extend.rules import Rules
 from ngsgpu.io.inputs import ReadFiles
 from ngsgpu.io.reread import check_same
 from ngsgpu.minhash.ends_gpu import build_end_tables_on_gpu
 from ngsgpu.pool import Shared, working
 from ngsgpu.readset.gpu_divided import common_arena
 from ngsgpu.run.gpu_run import GpuRun
+from ngsgpu.run.sections import Section, can_seek, indexed_sections, read_sections
 from ngsgpu.run.staged import ReadLengths
 
 if TYPE_CHECKING:
@@ -167,11 +168,8 @@ class ExtensionOnGpu(GpuRun[ExtensionParameters], Run):
         team: the GPUs, when the tables are built.
     """
 
+    ON_CPU = ExtensionOnCpu
     team: GpuExtension
-
-    def on_cpu(self) -> ExtensionOnCpu:
-        """The same run on the CPU."""
-        return ExtensionOnCpu(self.parameters, self.options, self.phred_offset, self.progress)
 
     def build(self) -> None:
         """Copy reads to the GPU that are not there, and build the tables of their ends.
@@ -180,7 +178,7 @@ class ExtensionOnGpu(GpuRun[ExtensionParameters], Run):
             DeviceError: the GPU's memory does not suffice.
         """
         with self.building_tables() as stage, cuda_errors("building the tables"):
-            reads, plan = place_reads(self.reads, self.parameters, self.options)
+            reads, plan = plan_and_place(self.reads, self.parameters, self.options)
             logger.info("GPU memory: %s", plan.line())
             self.gpu = plan.document()
             self.reads = reads
@@ -218,3 +216,25 @@ class ExtensionOnGpu(GpuRun[ExtensionParameters], Run):
         for lane in self.layouts or ():
             for file in lane.files:
                 check_same(file)
+
+
+def with_results(
+    sections: Iterator[Section], results: Iterator[Extensions]
+) -> Iterator[tuple[Section, Extensions]]:
+    """Align sections with results, both of all pairs in order.
+
+    If one ends within the other, the longer one is cut.
+    """
+    section: Section | None = None
+    for batch in results:
+        done = 0
+        while done < len(batch.kind):
+            section = section or next(sections)
+            count = min(section.pairs, len(batch.kind) - done)
+            part = batch.rows(done, done + count)
+            yield section.part(0, count), part
+            section = section.part(count, section.pairs) if count < section.pairs else None
+            done += count
+    # Run the checks after the last section.
+    for _ in sections:
+        pass

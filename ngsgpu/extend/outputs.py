@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from ngsgpu.errors import UsageError
 from ngsgpu.extend.cpu import Extensions
 from ngsgpu.extend.records import Format, format_pairs
-from ngsgpu.extend.sections import Section
 from ngsgpu.io.output.writer import OutputSet
+from ngsgpu.run.sections import Section
 
 
 class ExtensionOutputs(NamedTuple):
@@ -40,8 +40,8 @@ class ExtensionOutputs(NamedTuple):
 
     @property
     def paths(self) -> list[str]:
-        """The paths of all outputs."""
-        named = (self.extended, self.remaining1, self.remaining2, self.stats)
+        """The files of reads."""
+        named = (self.extended, self.remaining1, self.remaining2)
         return [path for path in named if path is not None]
 
     def check(self) -> None:

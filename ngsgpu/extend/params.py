@@ -1,4 +1,4 @@
-"""Parameters of the extension, and their integer form for the kernels.
+"""Parameters of the extension.
 
 Defaults are those of CAREx (Kallenborn 2024, chapter 8) unless ``docs/extend.md`` says otherwise.
 """
@@ -6,12 +6,17 @@ Defaults are those of CAREx (Kallenborn 2024, chapter 8) unless ``docs/extend.md
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from dataclasses import field
+from typing import TYPE_CHECKING
 
-from ngsgpu.device.cuda.structs import Struct, fields_of
-from ngsgpu.errors import UsageError, check_choice, check_range
-from ngsgpu.minhash.ends import EndParameters
+from ngsgpu.declared.common import QualityBits
+from ngsgpu.declared.options import flag, option, value
+from ngsgpu.declared.values import parameters
+from ngsgpu.errors import UsageError
+from ngsgpu.minhash.params import EndParameters
+
+if TYPE_CHECKING:
+    from ngsgpu.extend.rules import Rules
 
 MAX_FRAGMENT = 20_000
 """Longest connected fragment, in bases."""
@@ -20,112 +25,92 @@ DEVIATIONS = 4
 """How many standard deviations from the mean a fragment's length may be, unless given."""
 
 
-class Rules(NamedTuple):
-    """What the kernels compare with, all integers, so that no result depends on rounding.
-
-    Ratios are in thousandths and compared by cross-multiplication.
-    """
-
-    min_overlap: int
-    min_overlap_permille: int
-    max_mismatch_permille: int
-    start_mismatch_permille: int
-    step: int
-    min_reads: int
-    branch_reads: int
-    branch_permille: int
-    bucket_entries: int
-    mate_overlap: int
-    mate_permille: int
-    mate_mismatches: int
-    min_length: int
-    max_length: int
-    mean_length: int
-    pair_slack: int
-    strict: int
-    agreed_doubts: int
-    differing_doubts: int
-    gap_mismatches: int
-    confirm_permille: int
-    confirm_match_permille: int
-    merge_overlap: int
-    merge_mismatch_permille: int
-    outward: int
-    reverse_complemented_input: int
-
-
-RULES: Final = Struct(__name__, "Rules", fields_of(Rules))
-
-
-@dataclass(frozen=True, slots=True)
+@parameters
 class ExtensionParameters:
-    """How pairs are extended.
-
-    Attributes:
-        ends: how reads that begin inside a sequence are found.
-        quality_bits: bits of quality kept a base: 8, 2, 1 or 0.
-        strict: 0, 1 or 2, how much the tasks from both sides have to agree.
-        insert_mean: mean length of fragments, in bases; None to estimate it.
-        insert_sd: its standard deviation; None to estimate it.
-        min_length: shortest connected fragment, in bases; None for the mean less four standard
-            deviations.
-        max_length: longest one; None for the mean plus four standard deviations.
-        step: columns that a sequence grows by at most in one iteration.
-        min_reads: reads that cover a new column at least (m in section 8.2.2).
-        min_overlap: shortest overlap of a sequence and a candidate, in bases.
-        min_overlap_ratio: the same as a part of the start read's length.
-        max_mismatch_ratio: mismatches an overlap may have, as a part of its length.
-        gap_mismatches: bases by which the gaps of both tasks may differ and still agree.
-        confirm_ratio: part of a gap that the other task must have reached to confirm it.
-        confirm_matches: part of that which must be equal.
-        merge_overlap: shortest overlap of two unfinished sequences that are merged, in bases.
-        outward: whether to extend pairs outwards, too.
-        mate_pairs: whether the reads of a pair point away from each other.
-    """
+    """How pairs are extended."""
 
     ends: EndParameters = field(default_factory=EndParameters)
-    quality_bits: int = 8
-    strict: int = 0
-    insert_mean: float | None = None
-    insert_sd: float | None = None
-    min_length: int | None = None
-    max_length: int | None = None
-    step: int = 20
-    min_reads: int = 3
-    min_overlap: int = 50
-    min_overlap_ratio: float = 0.5
-    max_mismatch_ratio: float = 0.05
-    gap_mismatches: int = 0
-    confirm_ratio: float = 0.5
-    confirm_matches: float = 0.95
-    merge_overlap: int = 40
-    outward: bool = False
-    mate_pairs: bool = False
+    quality_bits: QualityBits = 8
+    strict: int = option(
+        0,
+        "0|1|2",
+        "2: both directions must reach the mate with the same sequence; 1: one may stop early if "
+        "it agrees as far as it got; 0: one direction suffices.",
+        choices=(0, 1, 2),
+    )
+    insert_mean: float | None = option(
+        None,
+        "N",
+        "Mean insert size (fragment length, reads included).",
+        "--insert-size",
+        shown_default="estimated",
+        least=1,
+        most=MAX_FRAGMENT,
+    )
+    insert_sd: float | None = option(
+        None,
+        "N",
+        "Standard deviation of the insert size.",
+        shown_default="estimated",
+        least=0,
+        most=MAX_FRAGMENT,
+    )
+    min_length: int | None = option(
+        None,
+        "N",
+        "Minimum fragment length to connect.",
+        shown_default="mean - 4 SD",
+        least=1,
+        most=MAX_FRAGMENT,
+    )
+    max_length: int | None = option(
+        None,
+        "N",
+        "Maximum fragment length to connect.",
+        shown_default="mean + 4 SD",
+        least=1,
+        most=MAX_FRAGMENT,
+    )
+    step: int = option(20, "N", "Maximum bases appended per step, 1 to 64.", least=1, most=64)
+    min_reads: int = option(3, "N", "Minimum reads covering an appended base.", least=1, most=255)
+    min_overlap: int = option(50, "N", "Minimum overlap with another read, 50 or more.")
+    min_overlap_ratio: float = option(
+        0.5, "X", "Minimum overlap as a fraction of the anchor read.", least=0, most=1
+    )
+    max_mismatch_ratio: float = option(
+        0.05, "X", "Maximum mismatches as a fraction of the overlap.", least=0.001, most=0.2
+    )
+    gap_mismatches: int = option(
+        0, "N", "Mismatches allowed between the two gap sequences.", least=0
+    )
+    confirm_ratio: float = option(
+        0.5,
+        "X",
+        "Fraction of the gap the other direction must cover to confirm it.",
+        least=0,
+        most=1,
+    )
+    confirm_matches: float = option(
+        0.95, "X", "Identity required over that fraction.", least=0, most=1
+    )
+    merge_overlap: int = option(
+        40, "N", "Overlap that joins two unfinished extensions (--strict 0).", least=1
+    )
+    outward: bool = flag("Also extend pairs outward.", "--outward")
+    mate_pairs: bool = value(False, "Whether the reads of a pair point away from each other.")
 
     def __post_init__(self) -> None:
-        check_choice("--quality-bits", self.quality_bits, (8, 2, 1, 0))
-        check_choice("--strict", self.strict, (0, 1, 2))
-        check_range("--insert-size", self.insert_mean, 1, MAX_FRAGMENT)
-        check_range("--min-length", self.min_length, 1, MAX_FRAGMENT)
-        check_range("--max-length", self.max_length, 1, MAX_FRAGMENT)
-        sd = self.insert_sd
-        check_range("--insert-sd", sd, 0, MAX_FRAGMENT)
-        if (self.insert_mean is None) != (sd is None):
-            raise UsageError("give --insert-size and --insert-sd together or not at all")
+        if (self.insert_mean is None) != (self.insert_sd is None):
+            raise UsageError("give `insert_mean` and `insert_sd` together or not at all")
         if (self.min_length or 0) > (self.max_length or MAX_FRAGMENT):
             raise UsageError(
-                f"--min-length ({self.min_length:,}) must not exceed --max-length "
+                f"`min_length` ({self.min_length:,}) must not exceed `max_length` "
                 f"({self.max_length:,})"
             )
-        check_range("--step", self.step, 1, 64)
-        check_range("--min-reads", self.min_reads, 1, 255)
-        check_range("--min-overlap", self.min_overlap, self.ends.window)
-        check_range("--min-overlap-ratio", self.min_overlap_ratio, 0, 1)
-        check_range("--confirm-ratio", self.confirm_ratio, 0, 1)
-        check_range("--confirm-matches", self.confirm_matches, 0, 1)
-        check_range("--max-mismatch-ratio", self.max_mismatch_ratio, 0.001, 0.2)
-        check_range("--gap-mismatches", self.gap_mismatches, 0)
-        check_range("--merge-overlap", self.merge_overlap, 1)
+        if self.min_overlap < self.ends.window:
+            raise UsageError(
+                f"`min_overlap` must be {self.ends.window} or more, not {self.min_overlap}"
+            )
 
     def lengths(self, mean: float, sd: float) -> tuple[int, int]:
         """Shortest and longest fragment that is connected.
@@ -141,8 +126,8 @@ class ExtensionParameters:
             high = min(MAX_FRAGMENT, math.ceil(mean + DEVIATIONS * sd))
         if low > high:
             raise UsageError(
-                f"no fragment is at least {low:,} (--min-length) and at most {high:,} bases "
-                "(--max-length) long; fragments have "
+                f"no fragment is at least {low:,} (`min_length`) and at most {high:,} bases "
+                "(`max_length`) long; fragments have "
                 f"{mean:.0f} ± {sd:.0f} bases"
             )
         return low, high
@@ -177,6 +162,8 @@ class ExtensionParameters:
 
     def rules(self, mean: float, sd: float) -> Rules:
         """The integers, for fragments of a mean length and standard deviation."""
+        from ngsgpu.extend.rules import Rules
+
         low, high = self.lengths(mean, sd)
         return Rules(
             min_overlap=self.min_overlap,

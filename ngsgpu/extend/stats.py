@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from ngsgpu.extend import cpu
 from ngsgpu.extend.records import KIND_WORDS
 from ngsgpu.extend.tasks.joining import NOT_CONNECTED
-from ngsgpu.run.statistics import RunStatistics
+from ngsgpu.run.statistics import RunStatistics, totals_of
 
 if TYPE_CHECKING:
     from ngsgpu.extend.cpu_run import Run
     from ngsgpu.extend.insert import InsertSize
-    from ngsgpu.extend.params import Rules
+    from ngsgpu.extend.rules import Rules
 
 
 @dataclass(slots=True, kw_only=True)
@@ -62,20 +62,11 @@ class ExtensionStatistics(RunStatistics):
         found = np.flatnonzero(lengths)
         bases = int((lengths * np.arange(len(lengths))).sum())
         connected = sum(kinds[1:])
-        return cls.begun(
-            run.options,
-            run.backend,
-            run.parameters,
-            parameters={"phred_offset": run.phred_offset},
+        return cls.after(
+            run,
             insert=asdict(insert)
             | {"min_length": rules.min_length, "max_length": rules.max_length},
-            reads={
-                "total": reads.reads,
-                "bases": reads.bases,
-                "min_length": reads.min_length,
-                "max_length": reads.max_length,
-                "with_unknown": len(reads.ambiguous.reads),
-            },
+            reads=totals_of(reads),
             pairs={
                 "total": reads.reads // 2,
                 "connected": connected,
@@ -95,10 +86,6 @@ class ExtensionStatistics(RunStatistics):
                 "auxiliary_tasks": counters[cpu.AUXILIARY_TASKS],
                 "candidates": counters[cpu.CANDIDATES_TAKEN],
             },
-            time_s=run.seconds,
-            memory=run.memory,
-            adapters=run.adapters,
-            gpu_memory=run.gpu,
         )
 
     def summary(self) -> list[str]:

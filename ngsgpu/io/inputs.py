@@ -16,7 +16,7 @@ from typing import BinaryIO, Final
 from ngsgpu.errors import InputError, UsageError, output_error
 from ngsgpu.io.compress.alignments import ALIGNMENTS
 from ngsgpu.io.compress.source import Source
-from ngsgpu.io.paths import nameless_file, temporary_place
+from ngsgpu.io.paths import Paths, listed, nameless_file, temporary_place
 from ngsgpu.io.text.batch import RecordBatch
 from ngsgpu.io.text.pairs import read_interleaved, read_pairs
 from ngsgpu.io.text.reader import PhredOffset, read_batches, unexpected_pairs
@@ -75,8 +75,8 @@ class ReadFiles:
 
 
 def pair_inputs(
-    in1: Sequence[str | Path],
-    in2: Sequence[str | Path],
+    in1: Paths,
+    in2: Paths,
     *,
     interleaved: bool = False,
     option: str = "--interleaved",
@@ -93,6 +93,7 @@ def pair_inputs(
     Raises:
         UsageError: the numbers of files are inconsistent.
     """
+    in1, in2 = listed(in1), listed(in2)
     if not in1:
         raise UsageError("no reads given; name them with -i (and their mates with -I)")
     if interleaved and in2:
@@ -160,10 +161,10 @@ def single_inputs(paths: Sequence[str | Path], option: str) -> list[ReadFiles]:
 
 
 def plan_lanes(
-    in1: Sequence[str | Path],
-    in2: Sequence[str | Path],
-    out1: Sequence[str | Path],
-    out2: Sequence[str | Path],
+    in1: Paths,
+    in2: Paths,
+    out1: Paths,
+    out2: Paths,
     *,
     interleaved: bool = False,
 ) -> tuple[list[ReadFiles], list[str]]:
@@ -182,6 +183,7 @@ def plan_lanes(
     Raises:
         UsageError: the numbers of files are inconsistent.
     """
+    in1, in2, out1, out2 = listed(in1), listed(in2), listed(out1), listed(out2)
     lanes = pair_inputs(in1, in2, interleaved=interleaved)
     for option, outputs, inputs in (("-o", out1, in1), ("-O", out2, in2)):
         if len(outputs) not in ({0} if not inputs else {1, len(inputs)}):

@@ -5,10 +5,15 @@ it), ``compare`` (intersections, differences, look-ups), ``text``, ``model`` (of
 the genome, by the histogram). See ``docs/kmers.md``.
 """
 
-from ngsgpu.kmers.compare import Kept, Lookup, combine
-from ngsgpu.kmers.count import count_files, histogram_of_files, kmers_on_gpu
-from ngsgpu.kmers.database import KmerDatabase, Source, open_database
-from ngsgpu.kmers.params import CountParameters
+from typing import TYPE_CHECKING
+
+from ngsgpu.lazy import on_first_use
+
+if TYPE_CHECKING:
+    from ngsgpu.kmers.compare import Kept, Lookup, combine
+    from ngsgpu.kmers.count import count_files, histogram_of_files, kmers_on_gpu
+    from ngsgpu.kmers.database import KmerDatabase, Source, open_database
+    from ngsgpu.kmers.params import CountParameters
 
 __all__ = [
     "CountParameters",
@@ -22,3 +27,5 @@ __all__ = [
     "kmers_on_gpu",
     "open_database",
 ]
+
+__getattr__, __dir__ = on_first_use(__name__, __file__)

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.collectives import Exchange
+from ngsgpu.declared.limits import MAX_READ_LENGTH
 from ngsgpu.device.arena import Arena
 from ngsgpu.device.errors import cuda_errors
 from ngsgpu.device.memory import format_size
@@ -29,7 +30,7 @@ from ngsgpu.io.gpu.parse import SLOTS, slot_bytes
 from ngsgpu.io.gpu.records import CHUNK_BYTES, MIN_CHUNK, DeviceReadFiles, no_bad_pair
 from ngsgpu.io.gpu.sample import sample_batch
 from ngsgpu.io.inputs import ReadFiles
-from ngsgpu.io.text.batch import MAX_READ_LENGTH, RecordBatch
+from ngsgpu.io.text.batch import RecordBatch
 from ngsgpu.io.text.diagnose import PhredOffset
 from ngsgpu.io.text.reader import read_batches
 from ngsgpu.io.text.sample import ReadSample

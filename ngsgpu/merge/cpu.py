@@ -7,7 +7,7 @@ everything but A, C, G and T as N.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -330,13 +330,14 @@ class Tally:
         default_factory=lambda: np.zeros(DENSITIES, dtype=np.int64)
     )
 
-    def add(self, counts: Counts) -> None:
+    def __iadd__(self, counts: Counts) -> Self:
         """Add the counts of some pairs."""
         self.counters += counts.counters
         self.lengths = _sum(self.lengths, counts.lengths)
         self.inserts = _sum(self.inserts, counts.inserts)
         self.overlaps = _sum(self.overlaps, counts.overlaps)
         self.densities += counts.densities
+        return self
 
     def __getitem__(self, counter: int) -> int:
         return int(self.counters[counter])

@@ -1,15 +1,13 @@
 // Merging on the GPU: ngsgpu/merge/cpu.py over the records of parsed chunks.
 //
 // find_overlaps decides and computes each pair's size in each output; write_records writes them. A
-// block handles kTilePairs pairs, a warp one at a time.
-#include "ngsgpu/device/cuda/reduce.cuh"
+// block handles kTileUnits pairs, a warp one at a time.
 #include "ngsgpu/merge/likelihood.cuh"
 #include "ngsgpu/merge/records.cuh"
+#include "ngsgpu/run/record.cuh"
 
 namespace {
 
-constexpr u32 kTilePairs = 64;
-constexpr u32 kWarps = kThreads / 32;
 constexpr u32 kOutputs = 3;  // merged, first, second
 constexpr int kTrimOutward = 2;  // Outward.TRIM
 constexpr u32 kMasked = 2;  // score of an N where two bases are equally likely
@@ -225,7 +223,7 @@ __device__ __forceinline__ void load_table(const u8* table, u8* shared) {
 // ``tile_bytes``: u32[3][tiles]. ``lengths``: [2][most], inward and outward; ``inserts`` and
 // ``overlaps``: [most].
 //
-// Grid: one block per kTilePairs pairs; block: kThreads, one warp per pair. Shared: planes of two
+// Grid: one block per kTileUnits pairs; block: kThreads, one warp per pair. Shared: planes of two
 // reads per warp. Bytes: bases and headers in (from L2), 16 out per pair. Operations: for reads of
 // L bases about L overlaps of 2 words and 12 instructions each, 10 per eight bases for packing.
 extern "C" __global__ void __launch_bounds__(kThreads)
@@ -239,12 +237,11 @@ extern "C" __global__ void __launch_bounds__(kThreads)
                   u64* overlaps, u64* densities, u32 most) {
     extern __shared__ u32 room[];
     __shared__ u8 classes[256];
-    __shared__ u32 bytes[kOutputs][kTilePairs];
+    __shared__ Sizes<kOutputs> bytes;
     __shared__ u32 counted[kCounters];
     load_table(classes_in, classes);
     if (threadIdx.x < kCounters) counted[threadIdx.x] = 0;
-    for (u32 i = threadIdx.x; i < kOutputs * kTilePairs; i += kThreads)
-        bytes[i / kTilePairs][i % kTilePairs] = 0;
+    clear_sizes<kOutputs>(bytes);
     __syncthreads();
     const Mates mates1 = {raw1, line_end1, seq_start1, qual_start1, lengths1, begin1, record1, step};
     const Mates mates2 = {raw2, line_end2, seq_start2, qual_start2, lengths2, begin2, record2, step};
@@ -254,8 +251,8 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     u32* planes = room + warp * 2 * kPlanes * words;
     const Planes first = planes_at(planes, words);
     const Planes second = planes_at(planes + kPlanes * words, words);
-    for (u32 entry = warp; entry < kTilePairs; entry += kWarps) {
-        const u32 pair = blockIdx.x * kTilePairs + entry;
+    for (u32 entry = warp; entry < kTileUnits; entry += kWarps) {
+        const u32 pair = blockIdx.x * kTileUnits + entry;
         if (pair >= pairs) break;
         const Read read1 = mates1.read(pair, false), read2 = mates2.read(pair, true);
         const bool known1 = pack(read1, classes, planes, words, lane);
@@ -322,23 +319,8 @@ extern "C" __global__ void __launch_bounds__(kThreads)
         }
         __syncwarp();  // before the planes are written again
     }
-    __syncthreads();
-    if (threadIdx.x < kOutputs) {
-        u32 before = 0;
-        for (u32 entry = 0; entry < kTilePairs; ++entry) {
-            const u32 own = bytes[threadIdx.x][entry];
-            bytes[threadIdx.x][entry] = before;
-            before += own;
-        }
-        tile_bytes[threadIdx.x * gridDim.x + blockIdx.x] = before;
-    }
-    if (threadIdx.x < kCounters && counted[threadIdx.x])
-        atomicAdd(counters + threadIdx.x, u64(counted[threadIdx.x]));
-    __syncthreads();
-    for (u32 i = threadIdx.x; i < kOutputs * kTilePairs; i += kThreads) {
-        const u32 pair = blockIdx.x * kTilePairs + i % kTilePairs;
-        if (pair < pairs) offsets[i / kTilePairs * pairs + pair] = bytes[i / kTilePairs][i % kTilePairs];
-    }
+    place_records<kOutputs>(bytes, pairs, offsets, tile_bytes);
+    add_counts(counted, counters);
 }
 
 // Write the records of each pair to the outputs, and the bytes of each output to ``totals``.
@@ -356,27 +338,15 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     __shared__ u8 classes[256];
     __shared__ u32 before[kOutputs];
     load_table(classes_in, classes);
-    if (threadIdx.x < kOutputs) before[threadIdx.x] = 0;
-    __syncthreads();
-    for (u32 output = 0; output < kOutputs; ++output) {
-        u32 sum = 0;
-        for (u32 tile = threadIdx.x; tile < blockIdx.x; tile += kThreads)
-            sum += tile_bytes[output * gridDim.x + tile];
-        sum = __reduce_add_sync(kAll, sum);
-        if ((threadIdx.x & 31) == 0 && sum) atomicAdd(before + output, sum);
-    }
-    __syncthreads();
-    if (blockIdx.x == gridDim.x - 1 && threadIdx.x < kOutputs)
-        totals[threadIdx.x] =
-            before[threadIdx.x] + tile_bytes[threadIdx.x * gridDim.x + blockIdx.x];
+    sum_before(tile_bytes, before, totals);
     const Mates mates1 = {raw1, line_end1, seq_start1, qual_start1, lengths1, begin1, record1, step};
     const Mates mates2 = {raw2, line_end2, seq_start2, qual_start2, lengths2, begin2, record2, step};
     const Rules rules = *rules_in;
     const Tables tables = *tables_in;
     const u32 lane = threadIdx.x & 31;
     u32 changed1 = 0, changed2 = 0;
-    for (u32 entry = threadIdx.x / 32; entry < kTilePairs; entry += kWarps) {
-        const u32 pair = blockIdx.x * kTilePairs + entry;
+    for (u32 entry = threadIdx.x / 32; entry < kTileUnits; entry += kWarps) {
+        const u32 pair = blockIdx.x * kTileUnits + entry;
         if (pair >= pairs) break;
         Output outputs[kOutputs] = {{merged + before[0] + offsets[pair], lane},
                                     {single1 + before[1] + offsets[pairs + pair], lane},

@@ -181,8 +181,8 @@ class MergeOutputs:
 
     @property
     def text_paths(self) -> list[str]:
-        """The small files, the statistics last if they are wanted."""
-        return [*self.texts(Tally()), *([] if self.stats is None else [str(self.stats)])]
+        """The small files, except for the statistics."""
+        return list(self.texts(Tally()))
 
     @property
     def wanted(self) -> Wanted:

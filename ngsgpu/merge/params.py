@@ -6,13 +6,15 @@ output is FLASH's to the byte; the names of its options are kept.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-import numpy as np
-
+from ngsgpu.declared.options import flag, option
+from ngsgpu.declared.values import parameters
 from ngsgpu.errors import UsageError
+
+if TYPE_CHECKING:
+    import numpy as np
 
 OverlapModel = Literal["likelihood", "flash"]
 QualityModel = Literal["calibrated", "edgar", "flash"]
@@ -82,49 +84,97 @@ class Rules(NamedTuple):
     most_mismatch: int
 
 
-@dataclass(frozen=True, slots=True)
+@parameters
 class MergeParameters:
     """How pairs are merged.
 
-    Attributes:
-        overlap: ``likelihood`` takes the overlap that is likelier than chance and than the
-            next-best one, ``flash`` the one with the fewest mismatches a base.
-        min_overlap: minimum overlap, in unambiguous bases.
-        max_overlap: with ``flash``, longer overlaps are scored as if they had this length; None to
-            derive it from the reads (see ``automatic_max_overlap``).
-        max_mismatch_density: maximum mismatches as a fraction of the (scored) overlap length; None
-            for 0.25 with ``flash``, 0.3 with ``likelihood``.
-        allow_outies: also merge outward-facing pairs.
-        quality: ``calibrated`` gives merged bases the posterior error probabilities (Edgar and
-            Flyvbjerg 2015) of qualities that the overlaps of the first pairs confirm, ``edgar``
-            those of the qualities as stated, ``flash`` FLASH's qualities; None for ``calibrated``
-            with overlaps by likelihood, else ``edgar``.
-        cap_mismatch_quals: with ``flash``: cap the qualities of mismatches at 2.
-        max_quality: unless ``flash``: maximum score of agreeing bases.
-        mask_ties: unless ``flash``: write N where mates disagree with the same quality.
-        trim_adapters: trim reads at the end of their fragment; overlaps by likelihood always do,
-            unless outward-facing pairs are merged.
-        correct_only: write both reads with their overlap corrected, instead of merged reads.
-        read_length: mean read length for the automatic ``max_overlap``, in bases; None for that of
-            the reads.
-        fragment_length: mean fragment length for it, in bases; None if unknown.
-        fragment_deviation: its standard deviation; None for a tenth of it.
+    ``flash`` is FLASH's method. Merged bases of ``calibrated`` quality have the posterior error
+    probabilities of Edgar and Flyvbjerg (2015), of qualities that the overlaps of the first pairs
+    confirm.
     """
 
-    overlap: OverlapModel = "likelihood"
-    min_overlap: int = 10
-    max_overlap: int | None = None
-    max_mismatch_density: float | None = None
-    allow_outies: bool = False
-    quality: QualityModel | None = None
-    cap_mismatch_quals: bool = False
-    max_quality: int = 41
-    mask_ties: bool = False
-    trim_adapters: bool = False
-    correct_only: bool = False
-    read_length: int | None = None
-    fragment_length: int | None = None
-    fragment_deviation: int | None = None
+    overlap: OverlapModel = option(
+        "likelihood",
+        "likelihood|flash",
+        "Overlap that counts: likelier than chance and than the next-best one, by qualities, base "
+        "composition and fragment lengths (likelihood), or with the lowest mismatch density.",
+    )
+    min_overlap: int = option(
+        10, "N", "Minimum overlap, in bases without N.", "-m", "--min-overlap", least=1
+    )
+    max_overlap: int | None = option(
+        None,
+        "N|auto",
+        "With --overlap flash: score longer overlaps as if they had this length; auto: see "
+        "--fragment-length.",
+        "-M",
+        "--max-overlap",
+        word="auto",
+        shown_default="auto; with --flash 65",
+    )
+    max_mismatch_density: float | None = option(
+        None,
+        "X",
+        "Maximum mismatches as a fraction of the (scored) overlap length.",
+        "-x",
+        "--max-mismatch-density",
+        shown_default="0.3; with --overlap flash 0.25",
+        least=0,
+        most=1,
+    )
+    allow_outies: bool = flag("Also merge outward-facing pairs.", "--allow-outies")
+    quality: QualityModel | None = option(
+        None,
+        "calibrated|edgar|flash",
+        "Qualities of merged bases: posterior error probabilities, from qualities that the "
+        "overlaps of the first pairs confirm (calibrated) or as stated (edgar), or FLASH's rule.",
+        shown_default="calibrated; with --overlap flash edgar",
+    )
+    cap_mismatch_quals: bool = flag(
+        "With flash: cap qualities at 2 where the reads disagree.", "--cap-mismatch-quals"
+    )
+    max_quality: int = option(
+        41,
+        "Q",
+        "With calibrated and edgar: maximum quality in overlaps, 2 to 93.",
+        least=2,
+        most=MAX_SCORE,
+    )
+    mask_ties: bool = flag(
+        "Write N where the mates disagree with equal quality, instead of the first mate's base.",
+        "--mask-ties",
+    )
+    trim_adapters: bool = flag(
+        "With --overlap flash: trim reads that run past the end of their fragment into the "
+        "adapter; likelihood always does, except with --allow-outies.",
+        "--trim-adapters",
+    )
+    correct_only: bool = flag(
+        "Do not merge: write all pairs to --unmerged1 and --unmerged2, corrected where the reads "
+        "overlap.",
+        "--correct-only",
+    )
+    read_length: int | None = option(
+        None,
+        "N",
+        "Mean read length for --max-overlap auto.",
+        shown_default="mean of the first 10,000 pairs",
+        least=1,
+    )
+    fragment_length: int | None = option(
+        None,
+        "N",
+        "Mean fragment length for --max-overlap auto; without it, auto is the longest read of the "
+        "first 10,000 pairs.",
+        least=1,
+    )
+    fragment_deviation: int | None = option(
+        None,
+        "N",
+        "Standard deviation of the fragment length for --max-overlap auto.",
+        shown_default="a tenth of the fragment length",
+        least=1,
+    )
 
     @classmethod
     def flash(cls, **changed: Any) -> MergeParameters:
@@ -139,59 +189,44 @@ class MergeParameters:
         return cls(**{**own, **changed})
 
     def __post_init__(self) -> None:
-        if self.overlap not in ("likelihood", "flash"):
-            raise UsageError(f"--overlap must be likelihood or flash, not {self.overlap!r}")
         likelihood = self.overlap == "likelihood"
         if self.quality is None:
             object.__setattr__(self, "quality", "calibrated" if likelihood else "edgar")
         if self.max_mismatch_density is None:
             object.__setattr__(self, "max_mismatch_density", 0.3 if likelihood else 0.25)
-        if self.min_overlap < 1:
-            raise UsageError(f"--min-overlap must be 1 or more, not {self.min_overlap}")
         if self.max_overlap is not None and likelihood:
             raise UsageError(
-                "--max-overlap requires --overlap flash; likelihood scores overlaps in full"
+                "`max_overlap` requires `overlap` flash; likelihood scores overlaps in full"
             )
         if self.max_overlap is not None and self.max_overlap < self.min_overlap:
             raise UsageError(
-                f"--max-overlap {self.max_overlap} is below --min-overlap {self.min_overlap}; "
-                "raise one, lower the other, or give --max-overlap auto"
+                f"`max_overlap` {self.max_overlap} is below `min_overlap` {self.min_overlap}; "
+                "raise one, lower the other, or give `max_overlap` auto"
             )
-        if not 0 <= self.density <= 1:
-            raise UsageError(f"--max-mismatch-density must be from 0 to 1, not {self.density:g}")
-        if self.quality not in ("calibrated", "edgar", "flash"):
-            raise UsageError(f"--quality must be calibrated, edgar or flash, not {self.quality!r}")
         if self.quality == "calibrated" and not likelihood:
             raise UsageError(
-                "--quality calibrated requires --overlap likelihood; give --quality edgar"
+                "`quality` calibrated requires `overlap` likelihood; give `quality` edgar"
             )
         if self.mask_ties and self.quality == "flash":
-            raise UsageError("--mask-ties requires --quality calibrated or edgar")
+            raise UsageError("`mask_ties` requires `quality` calibrated or edgar")
         if self.cap_mismatch_quals and self.quality != "flash":
-            raise UsageError("--cap-mismatch-quals requires --quality flash")
-        if not 2 <= self.max_quality <= MAX_SCORE:
-            raise UsageError(f"--max-quality must be from 2 to {MAX_SCORE}, not {self.max_quality}")
+            raise UsageError("`cap_mismatch_quals` requires `quality` flash")
         if self.allow_outies and self.trim_adapters:
             raise UsageError(
-                "--allow-outies keeps sequence beyond the overlap and --trim-adapters "
+                "`allow_outies` keeps sequence beyond the overlap and `trim_adapters` "
                 "removes it; give one of them"
             )
-        known = (
-            ("--read-length", self.read_length),
-            ("--fragment-length", self.fragment_length),
-            ("--fragment-deviation", self.fragment_deviation),
-        )
-        for option, value in known:
-            if value is not None and value < 1:
-                raise UsageError(f"{option} must be 1 or more, not {value}")
-            if value is not None and self.max_overlap is not None:
-                raise UsageError(f"{option} requires --max-overlap auto")
-            if value is not None and likelihood:
+        for name in ("read_length", "fragment_length", "fragment_deviation"):
+            if getattr(self, name) is None:
+                continue
+            if self.max_overlap is not None:
+                raise UsageError(f"`{name}` requires `max_overlap` auto")
+            if likelihood:
                 raise UsageError(
-                    f"{option} requires --overlap flash; likelihood learns lengths from the reads"
+                    f"`{name}` requires `overlap` flash; likelihood learns lengths from the reads"
                 )
         if self.fragment_length is None and (self.fragment_deviation or self.read_length):
-            raise UsageError("--read-length and --fragment-deviation need --fragment-length")
+            raise UsageError("`read_length` and `fragment_deviation` need `fragment_length`")
 
     @property
     def outward(self) -> Outward:
@@ -231,8 +266,8 @@ class MergeParameters:
         if overlap < self.min_overlap:
             raise UsageError(
                 f"reads of {length} bases from fragments of {self.fragment_length} bases overlap "
-                f"by at most {overlap} bases, below --min-overlap {self.min_overlap}; check "
-                "--read-length and --fragment-length, or give --max-overlap as a number"
+                f"by at most {overlap} bases, below `min_overlap` {self.min_overlap}; check "
+                "`read_length` and `fragment_length`, or give `max_overlap` as a number"
             )
         return overlap
 
@@ -243,6 +278,8 @@ class MergeParameters:
             max_overlap: in bases, ``auto`` resolved.
             phred_offset: offset of the quality characters.
         """
+        import numpy as np
+
         outward, likelihood = self.outward, self.overlap == "likelihood"
         min_outward = self.min_overlap
         if outward is Outward.TRIM and not likelihood:

@@ -42,6 +42,7 @@ from ngsgpu.merge.qualities import (
 )
 from ngsgpu.merge.records import Read, load, load_reversed, room_for
 from ngsgpu.pool import map_all
+from ngsgpu.run.record import Batch
 
 _CERTAIN_LEAD_BITS = 10.0
 _ROUNDS = 2
@@ -83,15 +84,16 @@ class Sample:
         return sum(count for _, _, count in self.batches)
 
 
-def take_sample(
-    batches: Iterator[tuple[Mates, Mates]],
-) -> tuple[Sample, Iterator[tuple[Mates, Mates]]]:
+def take_sample(batches: Iterator[Batch]) -> tuple[Sample, Iterator[Batch]]:
     """The first ``SAMPLED_PAIRS`` pairs, and all batches."""
+    taken: list[Batch] = []
     held: list[tuple[Mates, Mates, int]] = []
     left = SAMPLED_PAIRS
     bases = reads = longest = 0
-    for first, second in batches:
+    for batch in batches:
+        first, second = batch.mates
         count = min(left, len(first.seq_len))
+        taken.append(batch)
         held.append((first, second, count))
         for mate in (first, second):
             lengths = mate.seq_len[:count]
@@ -101,8 +103,7 @@ def take_sample(
         left -= count
         if left == 0:
             break
-    again = ((first, second) for first, second, _ in held)
-    return Sample(held, bases / max(1, reads), longest), chain(again, batches)
+    return Sample(held, bases / max(1, reads), longest), chain(taken, batches)
 
 
 @dataclass(frozen=True)

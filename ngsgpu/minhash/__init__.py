@@ -3,7 +3,14 @@
 Shared by correction and extension. ``cpu`` holds the parameters and the kernels, ``tables`` builds.
 """
 
-from ngsgpu.minhash.cpu import MinhashParameters
-from ngsgpu.minhash.tables import MinhashTables, build_tables
+from typing import TYPE_CHECKING
+
+from ngsgpu.lazy import on_first_use
+
+if TYPE_CHECKING:
+    from ngsgpu.minhash.params import MinhashParameters
+    from ngsgpu.minhash.tables import MinhashTables, build_tables
 
 __all__ = ["MinhashParameters", "MinhashTables", "build_tables"]
+
+__getattr__, __dir__ = on_first_use(__name__, __file__)

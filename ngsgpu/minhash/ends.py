@@ -16,16 +16,15 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.errors import UsageError
 from ngsgpu.jit import Integer, njit
 from ngsgpu.minhash.cpu import sort_by_key
 from ngsgpu.minhash.end_set import END_MASK, EndSet, add_end
+from ngsgpu.minhash.params import PLACE_BITS, EndParameters
 from ngsgpu.pool import map_all
 from ngsgpu.readset import ReadArrays, ReadSet
 from ngsgpu.readset.cpu import plane_start, read_length
@@ -34,7 +33,6 @@ from ngsgpu.sequence.hashing import mix64
 
 ENTRY_BYTES = 8
 MARK_BITS = 24
-PLACE_BITS = 8
 NO_KEY = ~np.uint64(0)
 
 MAX_IN_CELL = 1 << 25
@@ -42,41 +40,6 @@ MAX_IN_CELL = 1 << 25
 
 ENTRIES_PER_CELL = 4
 """Entries that share a cell of the directory on average, at most twice as many."""
-
-
-@dataclass(frozen=True, slots=True)
-class EndParameters:
-    """How reads that begin inside a sequence are found.
-
-    Attributes:
-        kmer: k-mer length, 8 to 32 bases.
-        window: first bases of an end whose k-mers count.
-        hashes: hash functions, and so tables, 1 to 64.
-        seed: chooses another family of hash functions, 0 to 2^32 - 1.
-    """
-
-    kmer: int = 20
-    window: int = 50
-    hashes: int = 4
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        if not 8 <= self.kmer <= 32:
-            raise UsageError(f"--kmer must be from 8 to 32, not {self.kmer}")
-        if not 1 <= self.hashes <= 64:
-            raise UsageError(f"--hashes must be from 1 to 64, not {self.hashes}")
-        if not self.kmer <= self.window < self.kmer + (1 << PLACE_BITS):
-            raise UsageError(
-                f"the window must be from {self.kmer} (the k-mer length) to "
-                f"{self.kmer + (1 << PLACE_BITS) - 1} bases, not {self.window}"
-            )
-        if not 0 <= self.seed < 1 << 32:
-            raise UsageError(f"--seed must be from 0 to {(1 << 32) - 1}, not {self.seed}")
-
-    @property
-    def first_function(self) -> int:
-        """Number that the first hash function adds to a k-mer."""
-        return self.seed << 8
 
 
 class EndTables(NamedTuple):

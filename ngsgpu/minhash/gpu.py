@@ -17,7 +17,8 @@ from ngsgpu.device.cuda.structs import Struct
 from ngsgpu.device.pinned import mapped_empty
 from ngsgpu.device.team import free_unused, here
 from ngsgpu.errors import UnsuitableError
-from ngsgpu.minhash.cpu import NO_SLOT, MinhashParameters
+from ngsgpu.minhash.cpu import NO_SLOT
+from ngsgpu.minhash.params import MinhashParameters
 
 if TYPE_CHECKING:
     from ngsgpu.readset.gpu import DeviceReadSet

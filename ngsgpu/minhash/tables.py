@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.minhash import cpu
-from ngsgpu.minhash.cpu import MinhashParameters, TableArrays
+from ngsgpu.minhash.cpu import TableArrays
+from ngsgpu.minhash.params import MinhashParameters
 from ngsgpu.pool import map_all
 from ngsgpu.readset import ReadSet
 

@@ -327,6 +327,10 @@ class ReadMemory:
         """Bytes of it all."""
         return self.planes + self.qualities + self.other
 
+    def on_host(self, moved: Collection[Movable]) -> int:
+        """Bytes of arrays that are on the host."""
+        return sum(int(getattr(self, name)) for name in moved)
+
     @property
     def are_equal(self) -> bool:
         """As ``DeviceReadSet.are_equal``."""

@@ -114,6 +114,33 @@ def bytes_there(reads: ReadSet | DeviceReadSet, member: int, gpus: int) -> int:
     return reads.device_nbytes if member == 0 else 0
 
 
+def place_reads(
+    reads: ReadSet | DeviceReadSet, team: Team, plan: MemoryPlan, moved: Collection[Movable]
+) -> DeviceReadSet:
+    """Copy, move or divide reads to where a plan has them.
+
+    Args:
+        reads: on the host, on the first GPU, or divided.
+        team: the GPUs; the first one is current.
+        plan: of the memory.
+        moved: arrays that are to be on the host.
+
+    Returns:
+        The reads as the first GPU has them.
+
+    Raises:
+        MemoryError: a GPU does not have as much memory.
+        DeviceError: CUDA fails.
+    """
+    if plan.divided_over > 1:
+        return divide_reads(reads, team, moved)
+    if isinstance(reads, DeviceReadSet):
+        reads.keep_on_host(moved)
+        free_unused()
+        return reads
+    return DeviceReadSet.from_host(reads, on_host=moved)
+
+
 def divide_reads(
     reads: ReadSet | DeviceReadSet, team: Team, moved: Collection[Movable]
 ) -> DeviceReadSet:

@@ -15,8 +15,9 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ngsgpu.declared.limits import MAX_READ_LENGTH
 from ngsgpu.errors import InputError, UsageError
-from ngsgpu.io.text.batch import MAX_READ_LENGTH, RecordBatch
+from ngsgpu.io.text.batch import RecordBatch
 from ngsgpu.pool import working
 from ngsgpu.readset import cpu
 from ngsgpu.readset.cpu import ReadArrays

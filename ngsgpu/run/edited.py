@@ -1,10 +1,11 @@
-"""Writing the inputs of a run again with some bases replaced."""
+"""Runs whose outputs are the inputs with some bases replaced."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeAlias
+from contextlib import AbstractContextManager
+from typing import Any, Final, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -13,7 +14,8 @@ from ngsgpu.io.output.edits import EditCounts, Edits, EditStyle, write_edits
 from ngsgpu.io.output.writer import OutputSet
 from ngsgpu.io.text.batch import RecordBatch
 from ngsgpu.pool import Shared, working
-from ngsgpu.run.staged import ReadLengths, StagedRun
+from ngsgpu.run.progress import Stage
+from ngsgpu.run.staged import Parameters, ReadLengths, StagedRun
 
 _Task: TypeAlias = tuple[ReadFiles, tuple[RecordBatch, ...], int]
 """Records of some files, and the number of the first read."""
@@ -24,7 +26,78 @@ Rendered: TypeAlias = list[tuple[int, Any]]
 Render: TypeAlias = Callable[[ReadFiles, tuple[RecordBatch, ...], int], Rendered]
 """What is written of records that are edited; see ``_Task``."""
 
+HIGHEST_QUALITY: Final = 20
+"""Phred score that a changed base gets at most (``--quality``); see ``docs/correct.md``."""
+
+MASKED_QUALITY: Final = 2
+"""The same for a base that becomes N: what Illumina's pipelines write for N."""
+
 _LOG = logging.getLogger("ngsgpu")
+
+
+class EditingParameters(Parameters, Protocol):
+    """What the parameters of stages that replace bases have."""
+
+    @property
+    def mask(self) -> bool:
+        """Whether bases become N."""
+
+    @property
+    def quality(self) -> bool:
+        """Whether their qualities are lowered."""
+
+
+E = TypeVar("E", bound=EditingParameters)
+
+
+class EditingRun(StagedRun[E]):
+    """A run whose outputs are the inputs with some bases replaced."""
+
+    HARM = "correction takes these bases for reads of one place, and replaces right ones"
+
+    def copy_inputs(self, lanes: Sequence[ReadFiles], outputs: OutputSet) -> None:
+        """Start copying the inputs to the outputs after ``read``, if that helps.
+
+        Args:
+            lanes: the inputs.
+            outputs: the outputs.
+        """
+
+    def correcting(self) -> AbstractContextManager[Stage]:
+        """The step of the corrections."""
+        return self.step("correct", "correcting", self.reads.reads)
+
+    def style(self) -> EditStyle:
+        """How corrections are written."""
+        if not self.parameters.quality:
+            return EditStyle(self.parameters.mask)
+        highest = MASKED_QUALITY if self.parameters.mask else HIGHEST_QUALITY
+        return EditStyle(self.parameters.mask, self.offset + highest)
+
+    def write(
+        self,
+        lanes: Sequence[ReadFiles],
+        edits: Edits,
+        outputs: OutputSet,
+        render: Render | None = None,
+    ) -> EditCounts:
+        """Read the lanes again and write them with edits, or what ``render`` makes of that.
+
+        Raises:
+            InputError: a file has changed.
+        """
+        with self.step("write", "writing", self.reads.reads) as stage:
+            return self._write(lanes, edits, outputs, stage.advance, render)
+
+    def _write(
+        self,
+        lanes: Sequence[ReadFiles],
+        edits: Edits,
+        outputs: OutputSet,
+        advance: Callable[[int], None],
+        render: Render | None,
+    ) -> EditCounts:
+        return write_edited(self, lanes, edits, self.style(), outputs, advance, render)
 
 
 def write_edited(

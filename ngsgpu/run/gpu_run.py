@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 import logging
-from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Self
+from typing import Any, ClassVar, Self
 
 from ngsgpu.device.errors import cuda_errors
 from ngsgpu.device.team import limited_gpu_memory
 from ngsgpu.errors import DeviceMemoryError
 from ngsgpu.io.gpu.feed import say_read_by_cpu
 from ngsgpu.io.inputs import ReadFiles
-from ngsgpu.io.output.edits import EditCounts, Edits, EditStyle, load_kernels
+from ngsgpu.io.output.edits import EditCounts, Edits, load_kernels
 from ngsgpu.io.output.patch import write_patched
 from ngsgpu.io.output.precopy import Precopy
 from ngsgpu.io.output.writer import OutputSet
 from ngsgpu.io.reread import ReadFilesLayout
 from ngsgpu.io.text.sample import ReadSample
 from ngsgpu.readset import ReadSet
-from ngsgpu.readset.gpu import DeviceReadSet
+from ngsgpu.readset.gpu import DeviceReadSet, count_kmers_on_gpu
 from ngsgpu.readset.gpu_read import read_to_device
+from ngsgpu.readset.kmers import KmerSpectrum, count_kmers
+from ngsgpu.run.edited import E, EditingRun, Render
 from ngsgpu.run.staged import CpuRun, P, StagedRun
 from ngsgpu.run.trimming import warn_of_adapters
 
@@ -37,6 +38,8 @@ class GpuRun(StagedRun[P]):
     """
 
     backend = "cuda"
+    ON_CPU: ClassVar[type[CpuRun[Any]]]
+    """The same run on the CPU."""
     reads: DeviceReadSet | ReadSet
     layouts: tuple[ReadFilesLayout, ...] | None = None
 
@@ -45,10 +48,6 @@ class GpuRun(StagedRun[P]):
         super().__enter__()
         self._open.enter_context(limited_gpu_memory(self.options.gpu_memory, self.options.gpus))
         return self
-
-    @abstractmethod
-    def on_cpu(self) -> CpuRun[P]:
-        """The same run on the CPU."""
 
     def read(self, lanes: Sequence[ReadFiles]) -> None:
         """Read all lanes into a read set on the GPU, or on the host where it does not fit.
@@ -76,10 +75,17 @@ class GpuRun(StagedRun[P]):
         except DeviceMemoryError as error:
             say_read_by_cpu(error)
         # Only now are the frames of the failed attempt gone, and its arrays with them.
-        run = self.on_cpu()
+        run = self.ON_CPU(self.parameters, self.options, self.phred_offset, self.progress)
         run.read(lanes)
         self.reads, self.adapters, self.kept = run.reads, run.adapters, run.kept
         self.seconds |= run.seconds
+
+    def sampled_spectrum(self, k: int) -> KmerSpectrum:
+        """See ``StagedRun``."""
+        if isinstance(self.reads, ReadSet):
+            return count_kmers(self.reads, k, threads=self.options.threads)
+        with cuda_errors("counting k-mers"):
+            return count_kmers_on_gpu(self.reads, k)
 
     def meanwhile(self, load: Callable[[], None]) -> None:
         """Have a thread load kernels of the CPU, which would otherwise wait for that later on.
@@ -95,7 +101,7 @@ class GpuRun(StagedRun[P]):
         self.reads = reads
 
 
-class EditingGpuRun(GpuRun[P]):
+class EditingGpuRun(GpuRun[E], EditingRun[E]):
     """A run on GPUs whose outputs are the inputs with some bases replaced.
 
     Attributes:
@@ -103,7 +109,6 @@ class EditingGpuRun(GpuRun[P]):
     """
 
     precopy: Precopy | None = None
-    _style: EditStyle
 
     def take(self, reads: ReadSet) -> None:
         """Copy reads to the GPU, unless its memory does not suffice."""
@@ -114,19 +119,12 @@ class EditingGpuRun(GpuRun[P]):
         except DeviceMemoryError as error:
             _LOG.info("%s; leaving them on the host", error)
 
-    def copy_inputs(self, lanes: Sequence[ReadFiles], outputs: OutputSet, style: EditStyle) -> None:
-        """Begin to copy the inputs to the outputs, where that is possible.
-
-        Args:
-            lanes: the inputs.
-            outputs: the outputs.
-            style: how edits are going to be written.
-        """
+    def copy_inputs(self, lanes: Sequence[ReadFiles], outputs: OutputSet) -> None:
+        """Begin to copy the inputs to the outputs, where that is possible."""
         if self.layouts is not None:
             targets = [lane.outputs for lane in lanes]
             precopy = Precopy(self.layouts, targets, outputs, self.options.threads)
             self.precopy = self._open.enter_context(precopy)
-            self._style = style
 
     def load_writers(self) -> None:
         """Load what is going to write edits into copies; before the GPU works for long.
@@ -134,23 +132,21 @@ class EditingGpuRun(GpuRun[P]):
         Numba is imported, which keeps other threads from launching kernels.
         """
         if self.precopy is not None:
-            mates, style = 2 if self.reads.paired else 1, self._style
+            mates, style = 2 if self.reads.paired else 1, self.style()
             self.meanwhile(lambda: load_kernels(mates, style))
 
-    def write_into_copies(
+    def _write(
         self,
         lanes: Sequence[ReadFiles],
         edits: Edits,
-        style: EditStyle,
         outputs: OutputSet,
         advance: Callable[[int], None],
+        render: Render | None,
     ) -> EditCounts:
-        """Write edits into the copies of the inputs, which there must be.
-
-        Raises:
-            InputError: a file has changed.
-        """
-        assert self.layouts is not None and self.precopy is not None
+        """Write edits into the copies of the inputs, if there are any."""
+        if self.precopy is None:
+            return super()._write(lanes, edits, outputs, advance, render)
+        assert self.layouts is not None
         return write_patched(
             self.layouts,
             [lane.outputs for lane in lanes],
@@ -160,6 +156,6 @@ class EditingGpuRun(GpuRun[P]):
             max_length=self.reads.max_length,
             threads=self.options.threads,
             copied=self.precopy.finish(),
-            style=style,
+            style=self.style(),
             advance=advance,
         )

@@ -16,15 +16,16 @@ from __future__ import annotations
 import contextlib
 import logging
 import math
-from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Literal, TypeVar
 
+from ngsgpu.declared.options import value
+from ngsgpu.declared.values import parameters
 from ngsgpu.device.leases import keep_gpus
 from ngsgpu.device.memory import available_memory, format_size
 from ngsgpu.device.team import Team, free_unused
-from ngsgpu.errors import DeviceError, HostMemoryError, check_choice, check_range
+from ngsgpu.errors import DeviceError, HostMemoryError
 from ngsgpu.io.compress.deflate import DEFAULT_LEVEL, MAX_LEVEL
 from ngsgpu.io.text.reader import CHUNK_BYTES
 from ngsgpu.sequence.codec import words_for
@@ -33,47 +34,31 @@ _KEPT_SHARE: Final = 4
 """Part of the memory for inflated data, which then need not be inflated again: 1 / this."""
 
 
-@dataclass(frozen=True, slots=True)
+@parameters
 class RunOptions:
-    """How to run a stage; none of these affects the content of the output.
+    """How to run a stage; none of these affects the content of the output."""
 
-    Attributes:
-        threads: number of threads.
-        memory: memory budget in bytes; None: free memory.
-        units_per_task: reads, pairs or queries per task; None: the stage's default.
-        chunk_bytes: bytes per chunk of a file.
-        progress: whether to show progress.
-        backend: ``cpu`` or ``cuda``.
-        may_fall_back: whether the CPU may take over from the GPU.
-        gpu_memory: memory budget per GPU in bytes; None: free memory.
-        gpus: number of GPUs.
-        backend_note: why the backend was chosen, for the statistics.
-        command: the command line, for the statistics.
-        compress_level: of outputs of reads that are compressed; 1 (fast) to 12 (small).
-    """
-
-    threads: int = 1
-    memory: int | None = None
-    units_per_task: int | None = None
-    chunk_bytes: int = CHUNK_BYTES
-    progress: bool = False
-    backend: Literal["cpu", "cuda"] = "cpu"
-    may_fall_back: bool = False
-    gpu_memory: int | None = None
-    gpus: int = 1
-    backend_note: str = ""
-    command: tuple[str, ...] = ()
-    compress_level: int = DEFAULT_LEVEL
-
-    def __post_init__(self) -> None:
-        check_range("--threads", self.threads, 1)
-        check_range("--memory", self.memory, 1)
-        check_range("units_per_task", self.units_per_task, 1)
-        check_range("chunk_bytes", self.chunk_bytes, 1)
-        check_choice("--backend", self.backend, ("cpu", "cuda"))
-        check_range("--gpu-memory", self.gpu_memory, 1)
-        check_range("--gpus", self.gpus, 1)
-        check_range("--compress-level", self.compress_level, 1, MAX_LEVEL)
+    threads: int = value(1, "Number of threads.", least=1)
+    memory: int | None = value(None, "Memory budget in bytes; None: free memory.", least=1)
+    units_per_task: int | None = value(
+        None, "Reads, pairs or queries per task; None: the stage's default.", least=1
+    )
+    chunk_bytes: int = value(CHUNK_BYTES, "Bytes per chunk of a file.", least=1)
+    progress: bool = value(False, "Whether to show progress.")
+    backend: Literal["cpu", "cuda"] = value("cpu", "Where to compute.")
+    may_fall_back: bool = value(False, "Whether the CPU may take over from the GPU.")
+    gpu_memory: int | None = value(
+        None, "Memory budget per GPU in bytes; None: free memory.", least=1
+    )
+    gpus: int = value(1, "Number of GPUs.", least=1)
+    backend_note: str = value("", "Why the backend was chosen, for the statistics.")
+    command: tuple[str, ...] = value((), "The command line, for the statistics.")
+    compress_level: int = value(
+        DEFAULT_LEVEL,
+        "Level of outputs of reads that are compressed, from 1 (fast) to 12 (small).",
+        least=1,
+        most=MAX_LEVEL,
+    )
 
     @property
     def budget(self) -> int:
@@ -151,50 +136,48 @@ class Contents:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HostPlan(ABC):
+class HostPlan:
     """Memory that a run needs whose reads and tables are all in memory.
 
     Attributes:
         contents: the reads.
         tables: number of tables.
-        read_bytes: bases, qualities and lengths.
-        table_bytes: tables, with what building them needs.
-        other_bytes: workspaces, buffers of files, and the interpreter.
+        parts: bytes of each part, by its name: reads, tables and so on, and all ``other``.
         budget_bytes: memory budget.
     """
 
     DOING: ClassVar[str]
+    UNIT: ClassVar[str] = "reads"
     contents: Contents
     tables: int
-    read_bytes: int
-    table_bytes: int
-    other_bytes: int
+    parts: Mapping[str, int]
     budget_bytes: int
 
     @property
     def total_bytes(self) -> int:
         """Most memory in use at a time."""
-        return sum(self.parts().values())
+        return sum(self.parts.values())
 
-    def parts(self) -> dict[str, int]:
-        """Bytes of each part, by its name."""
-        return {"reads": self.read_bytes, "tables": self.table_bytes, "other": self.other_bytes}
+    @property
+    def units(self) -> int:
+        """Number of reads, or pairs."""
+        return self.contents.reads // (2 if self.UNIT == "pairs" else 1)
 
-    @abstractmethod
-    def units(self) -> str:
-        """The reads or pairs, with their number."""
-
-    @abstractmethod
     def inputs(self) -> list[str]:
         """Lines for people about reads and tables."""
+        found = self.contents
+        longest = "the longest read" if self.UNIT == "pairs" else "the longest"
+        return [
+            f"{self.UNIT}    {self.units:,} with {found.bases:,} bases, {longest} {found.longest:,}"
+        ]
 
-    @abstractmethod
     def fewer_tables(self, surplus: int) -> int | None:
         """Number of tables that saves ``surplus`` bytes; None if none does."""
+        return None
 
     def lines(self) -> list[str]:
         """The plan for people."""
-        parts = (f"{name} {format_size(size)}" for name, size in self.parts().items())
+        parts = (f"{name} {format_size(size)}" for name, size in self.parts.items())
         sizes = f"{format_size(self.total_bytes)} of {format_size(self.budget_bytes)}"
         return [*self.inputs(), f"memory   {sizes}: {', '.join(parts)}"]
 
@@ -219,8 +202,9 @@ class HostPlan(ABC):
         wanted = self.total_bytes * (_ESTIMATE_MARGIN if self.contents.estimated else 1)
         advice.append(f"--memory {math.ceil(wanted / (1 << 20))}M on a machine that has it")
         raise HostMemoryError(
-            f"{self.DOING} {about}{self.units()} takes {format_size(self.total_bytes)} of "
-            f"memory and {format_size(self.budget_bytes)} may be used; try {', or '.join(advice)}"
+            f"{self.DOING} {about}{self.units:,} {self.UNIT} takes "
+            f"{format_size(self.total_bytes)} of memory and {format_size(self.budget_bytes)} "
+            f"may be used; try {', or '.join(advice)}"
         )
 
 

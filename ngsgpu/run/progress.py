@@ -24,7 +24,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol, Self
 
-from ngsgpu.device.inventory import has_compiled
+from ngsgpu.compiled import has_compiled
 from ngsgpu.io.mapped import check_reads
 
 logger = logging.getLogger("ngsgpu")

@@ -7,14 +7,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from itertools import chain
 from typing import (
     TYPE_CHECKING,
     Any,
     ClassVar,
     Generic,
     Literal,
-    NamedTuple,
     Protocol,
     Self,
     TypeVar,
@@ -24,18 +22,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.errors import InputError
-from ngsgpu.io.compress.source import is_compressed, unpacked_size
-from ngsgpu.io.inputs import ReadFiles, keep_streams, warn_of_mates
-from ngsgpu.io.output.writer import OutputSet
-from ngsgpu.io.paths import changed, check_distinct
-from ngsgpu.io.reread import unchanged
+from ngsgpu.io.compress.source import unpacked_size
+from ngsgpu.io.inputs import ReadFiles
+from ngsgpu.io.paths import changed
 from ngsgpu.io.text.batch import RecordBatch
 from ngsgpu.io.text.reader import PhredOffset
 from ngsgpu.io.text.sample import ReadSample
 from ngsgpu.readset import ReadSet, ReadSetBuilder
+from ngsgpu.readset.kmers import KmerSpectrum, count_kmers
 from ngsgpu.run.kept import KeptRecords
 from ngsgpu.run.options import Contents, HostPlan, RunOptions, chunk_bytes_within
-from ngsgpu.run.progress import Progress, Stage, say_if_compiling
+from ngsgpu.run.progress import Progress, Stage
 from ngsgpu.run.trimming import warn_of_adapters
 
 if TYPE_CHECKING:
@@ -160,80 +157,6 @@ class Parameters(Protocol):
 P = TypeVar("P", bound=Parameters)
 
 
-class OpenFiles(NamedTuple):
-    """Inputs and outputs of a run, and how it is shown.
-
-    Attributes:
-        lanes: the inputs; streams are kept in files.
-        outputs: written together, when the block ends well.
-        progress: shows the steps.
-        begin: when the run began, by ``time.monotonic``.
-    """
-
-    lanes: list[ReadFiles]
-    outputs: OutputSet
-    progress: Progress
-    begin: float
-
-    @property
-    def seconds(self) -> float:
-        """Time since the run began."""
-        return round(time.monotonic() - self.begin, 3)
-
-
-@contextmanager
-def open_files(
-    lanes: Sequence[ReadFiles], outputs: Sequence[str], options: RunOptions
-) -> Iterator[OpenFiles]:
-    """Check and open the files of a run that reads its inputs twice.
-
-    Raises:
-        InputError: an input cannot be read, or changed during the block.
-        UsageError: an output would overwrite an input or another output.
-        OutputError: an output cannot be written; none was.
-    """
-    check_distinct([path for lane in lanes for path in lane.inputs], outputs)
-    warn_of_mates(lanes)
-    begin = time.monotonic()
-    say_if_compiling()
-    with (
-        OutputSet(
-            outputs, threads=options.threads, compression_level=options.compress_level
-        ) as output_set,
-        keep_streams(lanes) as kept,
-        unchanged(path for lane in kept for path in lane.inputs),
-        Progress(options.progress) as progress,
-    ):
-        yield OpenFiles(kept, output_set, progress, begin)
-
-
-def measure(
-    lanes: Sequence[ReadFiles], options: RunOptions, phred_offset: PhredOffset
-) -> tuple[int, Contents]:
-    """Memory budget, and contents of the inputs, of a run that only plans.
-
-    Raises:
-        InputError: an input cannot be read.
-    """
-    budget = options.budget
-    reads = bases = longest = inflated = 0
-    with keep_streams(lanes) as kept:
-        for lane in kept:
-            compressed = {path for path in lane.inputs if is_compressed(path)}
-            for batch in chain.from_iterable(
-                lane.batches(
-                    threads=options.threads,
-                    phred_offset=phred_offset,
-                    chunk_bytes=chunk_bytes_within(budget, options.chunk_bytes),
-                )
-            ):
-                reads += len(batch)
-                bases += int(batch.seq_len.sum(dtype=np.int64))
-                longest = max(longest, int(batch.seq_len.max(initial=0)))
-                inflated += len(batch.text) if batch.path in compressed else 0
-    return budget, Contents(reads, bases, longest, lanes[0].paired, inflated=inflated)
-
-
 class StagedRun(ABC, Generic[P]):
     """A run of a stage with all reads in memory; a context manager.
 
@@ -290,6 +213,10 @@ class StagedRun(ABC, Generic[P]):
     def take(self, reads: ReadSet) -> None:
         """Use reads that are already in memory."""
 
+    @abstractmethod
+    def sampled_spectrum(self, k: int) -> KmerSpectrum:
+        """The spectrum of a sample of the k-mers."""
+
     @contextmanager
     def timed(self, step: str) -> Iterator[None]:
         """Note the time of a step."""
@@ -325,11 +252,19 @@ class CpuRun(StagedRun[P]):
     """A run on the CPU."""
 
     backend = "cpu"
+    PLAN: ClassVar[Callable[..., HostPlan]]
+    """Plans the memory, of parameters, contents, ``threads`` and ``budget_bytes``."""
     reads: ReadSet
 
-    @abstractmethod
     def plan(self, contents: Contents) -> HostPlan:
         """Memory that the run needs for some reads."""
+        return self.PLAN(
+            self.parameters, contents, threads=self.options.threads, budget_bytes=self.budget
+        )
+
+    def sampled_spectrum(self, k: int) -> KmerSpectrum:
+        """See ``StagedRun``."""
+        return count_kmers(self.reads, k, threads=self.options.threads)
 
     def read(self, lanes: Sequence[ReadFiles]) -> None:
         """Read all lanes into a read set.
@@ -367,8 +302,8 @@ class CpuRun(StagedRun[P]):
         if self.options.memory is None:  # what the reads take is taken already
             self.budget += reads.nbytes
 
-    def check_memory(self) -> None:
-        """Check that the run fits into memory, before building its tables.
+    def check_memory(self) -> HostPlan:
+        """Check that the run fits into memory, before building its tables; gives back its plan.
 
         Raises:
             HostMemoryError: it does not.
@@ -381,3 +316,4 @@ class CpuRun(StagedRun[P]):
             self.kept.drop()
         self.memory["planned_bytes"] = plan.total_bytes
         plan.check(self.parameters)
+        return plan

@@ -18,6 +18,10 @@ from ngsgpu.run.options import RunOptions
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
+    from ngsgpu.readset import ReadSet
+    from ngsgpu.readset.gpu import DeviceReadSet
+    from ngsgpu.run.staged import StagedRun
+
 _FIRST: Final = ("sample", "backend", "device", "job", "command", "parameters")
 _LAST: Final = ("time_s", "memory", "gpu_memory")
 
@@ -58,6 +62,23 @@ def write_program_statistics(
         "time_s": {"total": round(seconds, 3)},
     }
     write_text_atomically(path, json.dumps(document, indent=1) + "\n")
+
+
+def totals_of(reads: ReadSet | DeviceReadSet, **more: int) -> dict[str, int]:
+    """Totals of a read set, for the statistics.
+
+    Args:
+        reads: the read set.
+        more: entries behind the number of reads.
+    """
+    return {
+        "total": reads.reads,
+        **more,
+        "bases": reads.bases,
+        "min_length": reads.min_length,
+        "max_length": reads.max_length,
+        "with_unknown": len(reads.ambiguous.reads),
+    }
 
 
 @dataclass(slots=True, kw_only=True)
@@ -110,6 +131,26 @@ class RunStatistics:
             "memory": {"peak_rss_bytes": peak} | entries.get("memory", {}),
         }
         return cls(**head | entries | added)
+
+    @classmethod
+    def after(cls, run: StagedRun[Any], **entries: Any) -> Self:
+        """The statistics of a run over a read set that has written its outputs.
+
+        Args:
+            run: the run.
+            entries: the stage's own.
+        """
+        return cls.begun(
+            run.options,
+            run.backend,
+            run.parameters,
+            parameters={"phred_offset": run.phred_offset},
+            time_s=run.seconds,
+            memory=run.memory,
+            adapters=run.adapters,
+            gpu_memory=run.gpu,
+            **entries,
+        )
 
     def to_json(self) -> str:
         """The statistics as JSON text."""

@@ -4,24 +4,20 @@ from __future__ import annotations
 
 import logging
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.io.inputs import ReadFiles
-from ngsgpu.io.output.edits import EditCounts, Edits, EditStyle
-from ngsgpu.io.output.writer import OutputSet
+from ngsgpu.io.output.edits import Edits
 from ngsgpu.jit import Integer
 from ngsgpu.pool import Shared, working
 from ngsgpu.readset import ReadSet
-from ngsgpu.readset.kmers import KmerSpectrum, count_kmers, estimate_coverage
-from ngsgpu.run.edited import Render, write_edited
+from ngsgpu.readset.kmers import estimate_coverage
+from ngsgpu.run.edited import EditingRun
 from ngsgpu.run.options import INTERPRETER_BYTES, Contents, HostPlan
-from ngsgpu.run.progress import Stage
-from ngsgpu.run.staged import CpuRun, StagedRun
+from ngsgpu.run.staged import CpuRun
 from ngsgpu.spectrum import cpu
 from ngsgpu.spectrum.counts import (
     Thresholds,
@@ -34,10 +30,6 @@ from ngsgpu.spectrum.reads import scores_of_codes
 from ngsgpu.spectrum.solid import Solid, make_solid
 
 _LOG = logging.getLogger("ngsgpu")
-
-HIGHEST_QUALITY = 20
-MASKED_QUALITY = 2
-"""Phred scores of changed and of masked bases at most, as with the other method."""
 
 _SAMPLED_KMER = 21
 _BASES_PER_TASK = 1 << 20
@@ -71,41 +63,15 @@ class SpectrumPlan(HostPlan):
 
     Attributes:
         part_bits: k-mers are counted in 2^this parts.
-        count_bytes: those of a part, and their tables.
     """
 
     DOING = "correcting"
     part_bits: int
-    count_bytes: int
-
-    def parts(self) -> dict[str, int]:
-        """Bytes of each part, by its name."""
-        return {
-            "reads": self.read_bytes,
-            "counting": self.count_bytes,
-            "k-mers": self.table_bytes,
-            "other": self.other_bytes,
-        }
-
-    def units(self) -> str:
-        """The reads, with their number."""
-        return f"{self.contents.reads:,} reads"
-
-    def inputs(self) -> list[str]:
-        """Lines for people about the reads."""
-        found = self.contents
-        return [
-            f"reads    {found.reads:,} with {found.bases:,} bases, the longest {found.longest:,}"
-        ]
 
     def lines(self) -> list[str]:
         """The plan for people."""
         reads, memory = HostPlan.lines(self)
         return [reads, f"k-mers   counted in {1 << self.part_bits:,} parts", memory]
-
-    def fewer_tables(self, surplus: int) -> int | None:
-        """There is one table."""
-        return None
 
 
 def plan_spectrum(
@@ -130,10 +96,12 @@ def plan_spectrum(
         contents=contents,
         tables=1,
         part_bits=part_bits,
-        count_bytes=contents.bases * 10 >> part_bits,
-        read_bytes=read_bytes,
-        table_bytes=table_bytes,
-        other_bytes=other_bytes,
+        parts={
+            "reads": read_bytes,
+            "counting": contents.bases * 10 >> part_bits,
+            "k-mers": table_bytes,
+            "other": other_bytes,
+        },
         budget_bytes=budget_bytes,
     )
 
@@ -186,7 +154,7 @@ def correct_on_cpu(
     )
 
 
-class Run(StagedRun[SpectrumParameters]):
+class Run(EditingRun[SpectrumParameters]):
     """A spectrum correction: ``read`` (or ``take``), ``count``, ``correct``, ``write``.
 
     Attributes:
@@ -195,20 +163,9 @@ class Run(StagedRun[SpectrumParameters]):
         histogram: int64[65536], distinct k-mers by count, after ``count``.
     """
 
-    HARM = "correction takes these bases for reads of one place, and replaces right ones"
-
     kmer: int
     thresholds: Thresholds
     histogram: NDArray[np.int64]
-
-    def copy_inputs(self, lanes: Sequence[ReadFiles], outputs: OutputSet, style: EditStyle) -> None:
-        """Start copying the inputs to the outputs after ``read``, if that helps.
-
-        Args:
-            lanes: the inputs.
-            outputs: the outputs.
-            style: how edits are going to be written.
-        """
 
     @abstractmethod
     def count(self) -> None:
@@ -222,10 +179,6 @@ class Run(StagedRun[SpectrumParameters]):
     @abstractmethod
     def correct(self, *, trim: bool = False) -> SpectrumCorrections:
         """Correct every read; if they are going to be trimmed, nothing else of them changes."""
-
-    @abstractmethod
-    def sampled_spectrum(self, k: int) -> KmerSpectrum:
-        """The spectrum of a sample of the k-mers."""
 
     def choose_kmer(self) -> None:
         """Choose the k-mer length; the size of the genome is guessed from a sample of k-mers."""
@@ -248,65 +201,23 @@ class Run(StagedRun[SpectrumParameters]):
                 "too low, or the reads are of many genomes; give --min-count, or use --method msa"
             )
 
-    def correcting(self) -> AbstractContextManager[Stage]:
-        """The step of the corrections."""
-        return self.step("correct", "correcting", self.reads.reads)
-
-    def writing(self) -> AbstractContextManager[Stage]:
-        """The step of the outputs."""
-        return self.step("write", "writing", self.reads.reads)
-
-    def style(self) -> EditStyle:
-        """How corrections are written."""
-        if not self.parameters.quality:
-            return EditStyle(self.parameters.mask)
-        highest = MASKED_QUALITY if self.parameters.mask else HIGHEST_QUALITY
-        return EditStyle(self.parameters.mask, self.offset + highest)
-
-    def write(
-        self,
-        lanes: Sequence[ReadFiles],
-        corrections: SpectrumCorrections,
-        outputs: OutputSet,
-        render: Render | None = None,
-    ) -> EditCounts:
-        """Read the lanes again and write them with the corrections, or what ``render`` makes of it.
-
-        Raises:
-            InputError: a file has changed.
-        """
-        with self.writing() as stage:
-            return write_edited(
-                self, lanes, corrections.edits, self.style(), outputs, stage.advance, render
-            )
-
 
 class SpectrumOnCpu(CpuRun[SpectrumParameters], Run):
     """See ``Run``."""
 
+    PLAN = staticmethod(plan_spectrum)
     _solid: Solid
-
-    def plan(self, contents: Contents) -> SpectrumPlan:
-        """Memory that the run needs for some reads."""
-        return plan_spectrum(
-            self.parameters, contents, threads=self.options.threads, budget_bytes=self.budget
-        )
-
-    def sampled_spectrum(self, k: int) -> KmerSpectrum:
-        """The spectrum of a sample of the k-mers."""
-        return count_kmers(self.reads, k, threads=self.options.threads)
 
     def count(self) -> None:
         """Count the k-mers and make the set of solid ones."""
-        self.check_memory()
-        reads, threads = self.reads, self.options.threads
+        plan = self.check_memory()
+        assert isinstance(plan, SpectrumPlan)
+        bits, threads = plan.part_bits, self.options.threads
         with self.timed("size"):
             self.choose_kmer()
-        contents = Contents(reads.reads, reads.bases, reads.max_length, reads.paired, reads.nbytes)
-        bits = self.plan(contents).part_bits
         with self.step("count", "counting k-mers", 1 << bits, "parts") as stage:
             counted = count_reads(
-                reads, self.kmer, threads=threads, part_bits=bits, advance=stage.advance
+                self.reads, self.kmer, threads=threads, part_bits=bits, advance=stage.advance
             )
         with self.timed("table"):
             self.choose_thresholds(counted.histogram)

@@ -11,19 +11,19 @@ of this affects the result.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from ngsgpu.device.arena import ALIGNMENT
 from ngsgpu.device.memory import format_size
-from ngsgpu.device.plan import ADVICE, ROUNDING_BYTES, MemoryPlan, gpu_memory
+from ngsgpu.device.plan import ADVICE, ROUNDING_BYTES, MemoryPlan
 from ngsgpu.device.spread import share_bytes
-from ngsgpu.device.team import Team
 from ngsgpu.errors import DeviceMemoryError
 from ngsgpu.kmers.gpu import row_bytes
 from ngsgpu.kmers.kept import kept_bytes
 from ngsgpu.readset.gpu import ReadMemory, divided_bytes, reading_bytes
-from ngsgpu.readset.gpu_divided import are_linked, whole_or_divided
+from ngsgpu.readset.gpu_divided import whole_or_divided
+from ngsgpu.run.gpu_plan import plan_free_memory
 from ngsgpu.spectrum.gpu import MOST_ROWS, filter_words, table_bytes
 from ngsgpu.spectrum.gpu_correct import (
     BATCH_BYTES,
@@ -136,8 +136,8 @@ def plan_gpu(demand: Demand, divided_over: int = 1) -> SpectrumGpuPlan:
         DeviceMemoryError: neither suffices; the message states how much is needed and available.
     """
     least = 0
-    for moved, there in _placements(demand.reads):
-        plan = _plan(demand, moved, there, divided_over)
+    for moved in _placements(demand.reads):
+        plan = _plan(demand, moved, divided_over)
         if plan.fits:
             return plan
         least = plan.total
@@ -166,57 +166,49 @@ def plan_team(demand: Demand, *, linked: bool) -> SpectrumGpuPlan:
 def plan_for_this_gpu(
     run: SpectrumPlan, parameters: SpectrumParameters, options: RunOptions
 ) -> SpectrumGpuPlan:
-    """Plan a run on the current GPU, and those after it, from its free memory.
+    """Plan a run on the current GPU from its free memory; see ``plan_free_memory``."""
+    found, limit = run.contents, options.gpu_memory
 
-    Args:
-        run: what is known about the run.
-        parameters: of the correction.
-        options: memory budgets, and the number of GPUs.
+    def plan(
+        reads: ReadMemory,
+        parameters: SpectrumParameters,
+        gpus: int,
+        *,
+        linked: bool,
+        budget: int,
+        host_budget: int,
+    ) -> SpectrumGpuPlan:
+        demand = Demand(
+            reads=reads,
+            bases=found.bases,
+            parameters=parameters,
+            budget=budget,
+            host_budget=host_budget,
+            blocks=most_blocks(),
+            gpus=gpus,
+            on_first=reads.total + reading_bytes(found.paired, limit, budget) <= budget,
+        )
+        return plan_team(demand, linked=linked)
 
-    Raises:
-        DeviceError: it does not suffice, or CUDA does not respond.
-    """
-    found = run.contents
-    reads = ReadMemory.expected(
-        found.reads,
-        found.bases,
-        found.longest,
-        paired=found.paired,
-        quality_bits=parameters.quality_bits,
-    )
-    budget = gpu_memory(options.gpu_memory).budget
-    reading = reading_bytes(found.paired, options.gpu_memory, budget)
-    demand = Demand(
-        reads=reads,
-        bases=found.bases,
-        parameters=parameters,
-        budget=budget,
-        host_budget=options.budget,
-        blocks=most_blocks(),
-        gpus=options.gpus,
-        on_first=reads.total + reading <= budget,
-    )
-    plan = plan_team(demand, linked=are_linked(Team(options.gpus)))
-    return replace(plan, reading=reading)
+    return plan_free_memory(plan, run, parameters, options)
 
 
-def _placements(reads: ReadMemory) -> Iterator[tuple[tuple[Movable, ...], int]]:
-    """Arrays of the reads on the host, fewest first, and the bytes that stay on GPUs."""
-    yield (), reads.total
+def _placements(reads: ReadMemory) -> Iterator[tuple[Movable, ...]]:
+    """Arrays of the reads on the host, fewest first."""
+    yield ()
     if reads.qualities:
-        yield ("qualities",), reads.planes + reads.other
-    yield ("qualities", "planes"), reads.other
+        yield ("qualities",)
+    yield ("qualities", "planes")
 
 
-def _plan(
-    demand: Demand, moved: tuple[Movable, ...], there: int, divided_over: int
-) -> SpectrumGpuPlan:
+def _plan(demand: Demand, moved: tuple[Movable, ...], divided_over: int) -> SpectrumGpuPlan:
     """The plan for a placement of the reads; it may be too large."""
     reads, gpus = demand.reads, demand.gpus
+    on_host = reads.on_host(moved)
+    own = there = reads.total - on_host
     keys = demand.bases // USUAL_COVERAGE
     bloom = demand.parameters.filter == "bloom"
     whole = tables = 8 * filter_words(keys) if bloom else table_bytes(keys)
-    own = there
     if divided_over > 1:
         whole += ALIGNMENT
         own, tables = share_bytes(divided_bytes(there), gpus), share_bytes(whole, gpus)
@@ -238,7 +230,7 @@ def _plan(
         rows=rows,
         kmers=demand.bases,
         moved_reads=moved,
-        host=reads.total - there,
+        host=on_host,
         spare=SPARE_BYTES,
         budget=demand.budget,
         host_budget=demand.host_budget,

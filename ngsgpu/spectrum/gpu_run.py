@@ -11,12 +11,7 @@ from typing import Any
 
 from ngsgpu.device.errors import cuda_errors
 from ngsgpu.io.inputs import ReadFiles
-from ngsgpu.io.output.edits import EditCounts, EditStyle
 from ngsgpu.io.output.writer import OutputSet
-from ngsgpu.readset import ReadSet
-from ngsgpu.readset.gpu import count_kmers_on_gpu
-from ngsgpu.readset.kmers import KmerSpectrum, count_kmers
-from ngsgpu.run.edited import Render
 from ngsgpu.run.gpu_run import EditingGpuRun
 from ngsgpu.spectrum.cpu_run import Run, SpectrumCorrections, SpectrumOnCpu
 from ngsgpu.spectrum.gpu_team import SpectrumTeam
@@ -26,24 +21,14 @@ from ngsgpu.spectrum.params import SpectrumParameters
 class SpectrumOnGpu(EditingGpuRun[SpectrumParameters], Run):
     """See ``Run``."""
 
+    ON_CPU = SpectrumOnCpu
     _team: SpectrumTeam | None = None
 
-    def on_cpu(self) -> SpectrumOnCpu:
-        """The same run on the CPU."""
-        return SpectrumOnCpu(self.parameters, self.options, self.phred_offset, self.progress)
-
-    def copy_inputs(self, lanes: Sequence[ReadFiles], outputs: OutputSet, style: EditStyle) -> None:
+    def copy_inputs(self, lanes: Sequence[ReadFiles], outputs: OutputSet) -> None:
         """See ``EditingGpuRun``."""
-        super().copy_inputs(lanes, outputs, style)
+        super().copy_inputs(lanes, outputs)
         # What is left to do on the GPU takes hardly longer.
         self.load_writers()
-
-    def sampled_spectrum(self, k: int) -> KmerSpectrum:
-        """The spectrum of a sample of the k-mers."""
-        if isinstance(self.reads, ReadSet):
-            return count_kmers(self.reads, k, threads=self.options.threads)
-        with cuda_errors("counting k-mers"):
-            return count_kmers_on_gpu(self.reads, k)
 
     def count(self) -> None:
         """Place the reads, count their k-mers and make the set of solid ones.
@@ -73,25 +58,6 @@ class SpectrumOnGpu(EditingGpuRun[SpectrumParameters], Run):
         assert self._team is not None
         with self.correcting() as stage, cuda_errors("correcting"):
             return self._team.correct(self.kmer, trim=trim, advance=stage.advance)
-
-    def write(
-        self,
-        lanes: Sequence[ReadFiles],
-        corrections: SpectrumCorrections,
-        outputs: OutputSet,
-        render: Render | None = None,
-    ) -> EditCounts:
-        """Write the corrections into the copies of the inputs, if there are any.
-
-        Raises:
-            InputError: a file has changed.
-        """
-        if self.precopy is None:
-            return super().write(lanes, corrections, outputs, render)
-        with self.writing() as stage:
-            return self.write_into_copies(
-                lanes, corrections.edits, self.style(), outputs, stage.advance
-            )
 
     def __exit__(self, *error: Any) -> None:
         if self._team is not None:

@@ -27,7 +27,12 @@ from ngsgpu.kmers.params import MAX_COUNT
 from ngsgpu.pool import Shared, working
 from ngsgpu.readset import ReadSet
 from ngsgpu.readset.gpu import DeviceReadSet, ReadMemory
-from ngsgpu.readset.gpu_divided import are_linked, budget_with_reads, common_arena, divide_reads
+from ngsgpu.readset.gpu_divided import (
+    are_linked,
+    budget_with_reads,
+    common_arena,
+    place_reads,
+)
 from ngsgpu.run.options import RunOptions
 from ngsgpu.spectrum.counts import Thresholds
 from ngsgpu.spectrum.cpu_run import RULES, SpectrumCorrections
@@ -108,14 +113,9 @@ class SpectrumTeam:
         team = self._team
         self.plan = plan = self._planned(reads)
         _LOG.info("GPU memory: %s", plan.line())
+        placed = place_reads(reads, team, plan, plan.moved_reads)
         if plan.divided_over > 1:
-            placed = divide_reads(reads, team, plan.moved_reads)
             self._in_common = common_arena(plan, team)
-        elif isinstance(reads, DeviceReadSet):
-            placed = reads
-            placed.keep_on_host(plan.moved_reads)
-        else:
-            placed = DeviceReadSet.from_host(reads, on_host=plan.moved_reads)
         self._held = team.each(lambda member: self._hold(member, placed))
         return placed
 

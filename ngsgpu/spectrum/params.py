@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Final, Literal, NamedTuple, get_args
+from typing import Final, Literal, NamedTuple
 
+from ngsgpu.declared.common import Mask, QualityBits, SetQuality
+from ngsgpu.declared.options import option, value
+from ngsgpu.declared.values import parameters
 from ngsgpu.errors import UsageError
 
 MIN_KMER: Final = 11
@@ -66,53 +68,59 @@ class SearchRules(NamedTuple):
     weak_cost: int
 
 
-@dataclass(frozen=True, slots=True)
+@parameters
 class SpectrumParameters:
     """How reads are corrected by their k-mers.
 
-    Attributes:
-        kmer: k-mer length, 11 to 31; None: by the size of the genome.
-        min_count: count from which a k-mer is solid; None: from the histogram.
-        rule: ``search`` for the cheapest changes by quality; ``voting`` as Shi and others 2010;
-            ``exhaustive`` as Mahmood 2012.
-        filter: table of the solid k-mers, or the Bloom filter of Shi and others.
-        mutations: changes of a k-mer (``voting``), or of a read (``exhaustive``), at most.
-        max_changes: most changes in a window (``search``).
-        window: its length in bases, up to 64.
-        quality_bits: bits of quality kept a base: 8, 2, 1 or 0.
-        mask: write N in place of the corrected base.
-        quality: set the qualities of changed bases.
+    Rules are those of Shi and others 2010 (``voting``) and Mahmood 2012 (``exhaustive``).
     """
 
-    kmer: int | None = None
-    min_count: int | None = None
-    rule: Rule = "search"
-    filter: Filter = "exact"
-    mutations: int = 2
-    max_changes: int = 4
-    window: int = 20
-    quality_bits: int = 8
-    mask: bool = False
-    quality: bool = False
+    kmer: int | None = value(
+        None, "k-mer length; None: by the size of the genome.", least=MIN_KMER, most=MAX_KMER
+    )
+    min_count: int | None = option(
+        None,
+        "N",
+        "With --method spectrum, count from which a k-mer is solid; auto: from the histogram.",
+        word="auto",
+        least=2,
+        most=65_535,
+    )
+    rule: Rule = option(
+        "search",
+        "search|voting|exhaustive",
+        "With --method spectrum: search by qualities, vote as CUDA-EC does, or try every change "
+        "of one base as GPU-Euler does.",
+    )
+    filter: Filter = option(
+        "exact",
+        "exact|bloom",
+        "With --method spectrum, how solid k-mers are kept: a table, or a Bloom filter.",
+    )
+    mutations: int = option(
+        2,
+        "N",
+        "With --rule voting or exhaustive, most changes of a k-mer or read: 1 or 2.",
+        choices=(1, 2),
+    )
+    max_changes: int = option(
+        4,
+        "N",
+        "With --method spectrum and --rule search, most changes in any 20 bases, 1 to 20.",
+        least=1,
+        most=63,
+    )
+    window: int = value(20, "Bases in which max_changes counts.", least=1, most=63)
+    quality_bits: QualityBits = 8
+    mask: Mask = False
+    quality: SetQuality = False
 
     def __post_init__(self) -> None:
-        if self.kmer is not None and not MIN_KMER <= self.kmer <= MAX_KMER:
-            raise UsageError(f"--kmer must be from {MIN_KMER} to {MAX_KMER}, not {self.kmer}")
-        if self.min_count is not None and not 2 <= self.min_count <= 65_535:
-            raise UsageError(f"--min-count must be auto or 2 to 65535, not {self.min_count}")
-        if self.rule not in get_args(Rule):
-            raise UsageError(f"--rule must be {', '.join(get_args(Rule))}, not {self.rule}")
-        if self.filter not in get_args(Filter):
-            raise UsageError(f"--filter must be {', '.join(get_args(Filter))}, not {self.filter}")
-        if self.mutations not in (1, 2):
-            raise UsageError(f"--mutations must be 1 or 2, not {self.mutations}")
-        if not 1 <= self.window <= 63 or not 1 <= self.max_changes <= self.window:
+        if self.max_changes > self.window:
             raise UsageError(
-                f"--max-changes must be 1 up to the window of 1 to 63 bases, not "
-                f"{self.max_changes} in {self.window}"
+                f"`max_changes` must be 1 up to the window of {self.window} bases, not "
+                f"{self.max_changes}"
             )
-        if self.quality_bits not in (8, 2, 1, 0):
-            raise UsageError(f"--quality-bits must be 8, 2, 1 or 0, not {self.quality_bits}")
 
     def kmer_for(self, genome_size: float, mean_length: float) -> int:
         """The k-mer length given, or that for a genome of some bases and reads of a length."""

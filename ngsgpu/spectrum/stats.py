@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from ngsgpu.run.statistics import RunStatistics
+from ngsgpu.run.statistics import RunStatistics, totals_of
 from ngsgpu.spectrum.cpu import CLASSES
 
 if TYPE_CHECKING:
@@ -47,11 +47,8 @@ class SpectrumStatistics(RunStatistics):
         reads = run.reads
         present = np.flatnonzero(run.histogram[: _SHOWN + 1])
         numbers = np.bincount(corrections.classes, minlength=len(CLASSES)).tolist()
-        return cls.begun(
-            run.options,
-            run.backend,
-            run.parameters,
-            parameters={"phred_offset": run.phred_offset},
+        return cls.after(
+            run,
             kmers={
                 "k": run.kmer,
                 "solid_from": run.thresholds.solid,
@@ -59,14 +56,7 @@ class SpectrumStatistics(RunStatistics):
                 "genome_size": run.thresholds.genome_size,
                 "histogram": np.stack([present, run.histogram[present]], axis=1).tolist(),
             },
-            reads={
-                "total": reads.reads,
-                "paired": int(reads.paired),
-                "bases": reads.bases,
-                "min_length": reads.min_length,
-                "max_length": reads.max_length,
-                "with_unknown": len(reads.ambiguous.reads),
-            },
+            reads=totals_of(reads, paired=int(reads.paired)),
             classes=dict(zip(CLASSES, numbers, strict=True)),
             corrected={
                 "reads": counts.reads,
@@ -75,10 +65,6 @@ class SpectrumStatistics(RunStatistics):
                 "unknown_left": len(reads.ambiguous.positions) - counts.ambiguous,
             },
             corrected_bases_by_position=counts.by_position.tolist(),
-            adapters=run.adapters,
-            gpu_memory=run.gpu,
-            time_s=run.seconds,
-            memory=run.memory,
         )
 
     def summary(self) -> list[str]:

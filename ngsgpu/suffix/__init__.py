@@ -3,13 +3,18 @@
 Exact matches of reads are found in them (Schmidt 2022, chapter 5; Li 2012).
 """
 
-from ngsgpu.suffix.array import is_suffix_array, suffix_array
-from ngsgpu.suffix.build import IndexSummary, build_index, plan_index
-from ngsgpu.suffix.check import is_index
-from ngsgpu.suffix.fm import FmIndex, fm_index
-from ngsgpu.suffix.params import FORMATS, Format, QueryParameters, check_format
-from ngsgpu.suffix.query.run import QuerySummary, Searcher, query_files
-from ngsgpu.suffix.store import open_index
+from typing import TYPE_CHECKING
+
+from ngsgpu.lazy import on_first_use
+
+if TYPE_CHECKING:
+    from ngsgpu.suffix.array import is_suffix_array, suffix_array
+    from ngsgpu.suffix.build import IndexSummary, build_index, plan_index
+    from ngsgpu.suffix.check import is_index
+    from ngsgpu.suffix.fm import FmIndex, fm_index
+    from ngsgpu.suffix.params import FORMATS, Format, QueryParameters, check_format
+    from ngsgpu.suffix.query.run import QuerySummary, Searcher, query_files
+    from ngsgpu.suffix.store import open_index
 
 __all__ = [
     "FORMATS",
@@ -29,3 +34,5 @@ __all__ = [
     "query_files",
     "suffix_array",
 ]
+
+__getattr__, __dir__ = on_first_use(__name__, __file__)

@@ -2,34 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
+from ngsgpu.declared.options import flag, option
+from ngsgpu.declared.values import parameters
 from ngsgpu.errors import UsageError
 
 Format = Literal["bwa", "fm", "bwt", "sa"]
 FORMATS: Final[tuple[Format, ...]] = get_args(Format)
 
 
-@dataclass(frozen=True, slots=True)
+@parameters
 class QueryParameters:
-    """Which matches are found.
+    """Which matches are found; the shortest one of ``bwa mem`` is 19 bases, too."""
 
-    Attributes:
-        min_length: bases of the shortest maximal match, 1 or more; that of ``bwa mem`` is 19.
-        whole: only matches of whole reads, of any length.
-        max_places: a match with more places is written without them.
-    """
-
-    min_length: int = 19
-    whole: bool = False
-    max_places: int = 20
-
-    def __post_init__(self) -> None:
-        if self.min_length < 1:
-            raise UsageError(f"--min-length must be 1 or more, not {self.min_length}")
-        if self.max_places < 0:
-            raise UsageError(f"--max-places must be 0 or more, not {self.max_places}")
+    min_length: int = option(19, "N", "Bases of the shortest match.", least=1)
+    whole: bool = flag("Only matches of whole reads, of any length.", "--whole")
+    max_places: int = option(20, "N", "A match with more places is written without them.", least=0)
 
 
 def check_format(name: str) -> Format:
@@ -41,4 +30,4 @@ def check_format(name: str) -> Format:
     for known in FORMATS:
         if name == known:
             return known
-    raise UsageError(f"--format must be one of {', '.join(FORMATS)}, not {name!r}")
+    raise UsageError(f"`format` must be one of {', '.join(FORMATS)}, not {name!r}")

@@ -19,7 +19,7 @@ from ngsgpu.errors import InputError
 from ngsgpu.evaluate.truth.indels import BAND, has_indel, oriented_code
 from ngsgpu.evaluate.truth.matching import Counterparts, names_of
 from ngsgpu.evaluate.truth.streams import RecordStream, check_true_lengths, unwrapped
-from ngsgpu.io.inputs import plan_lanes
+from ngsgpu.io.inputs import pair_inputs
 from ngsgpu.io.paths import Paths, listed
 from ngsgpu.io.reread import unchanged
 from ngsgpu.jit import Integer, njit
@@ -119,7 +119,7 @@ def _record(
     every: int,
     threads: int,
 ) -> Rows:
-    lanes, _ = plan_lanes(in1, in2, in1[:1], in2[:1], interleaved=False)
+    lanes = pair_inputs(in1, in2)
     options = RunOptions(threads=threads)
     with (
         Progress(False) as progress,

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Final, Literal, get_args
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,62 +17,16 @@ from ngsgpu.correct.forests.forest import (
     Forest,
     Link,
     accepts,
-    check_threshold,
 )
-from ngsgpu.errors import UsageError, check_choice, check_range
+from ngsgpu.errors import UsageError
 from ngsgpu.io.paths import Paths, listed
 from ngsgpu.jit import njit
 from ngsgpu.train.extract import Rows
+from ngsgpu.train.params import Settings
 from ngsgpu.train.samples import load_samples, select
-
-Method = Literal["boosting", "forest"]
 
 THRESHOLDS: Final = (0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99)
 """Probabilities at which a forest is measured."""
-
-MAX_LEAVES: Final = 30_000
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """How trees are grown.
-
-    Attributes:
-        method: ``boosting`` (gradient boosting over histograms) or ``forest`` (a random forest).
-        trees: number of trees.
-        leaves: most leaves of a tree.
-        smallest_leaf: fewest positions of a leaf.
-        learning_rate: of boosting.
-        regularisation: of the values of leaves in boosting (L2).
-        most_right: positions where the consensus is right that are used, for each where it is
-            wrong; the others' weight is given to these.
-        threshold: probability from which a base is changed, unless a run says otherwise.
-        sure: the same unless candidate corrections confirm it.
-        seed: of all that is random.
-    """
-
-    method: Method = "boosting"
-    trees: int = 60
-    leaves: int = 31
-    smallest_leaf: int = 40
-    learning_rate: float = 0.15
-    regularisation: float = 1.0
-    most_right: int = 100
-    threshold: float = 0.9
-    sure: float = 0.998
-    seed: int = 1
-
-    def __post_init__(self) -> None:
-        check_choice("--method", self.method, get_args(Method))
-        check_range("--trees", self.trees, 1)
-        check_range("--leaves", self.leaves, 2, MAX_LEAVES)
-        check_range("smallest_leaf", self.smallest_leaf, 1)
-        check_range("learning_rate", self.learning_rate, 0.001, 1)
-        check_range("regularisation", self.regularisation, 0)
-        check_range("most_right", self.most_right, 1)
-        check_range("--seed", self.seed, 0, (1 << 32) - 1)
-        check_threshold("--threshold", self.threshold)
-        check_threshold("--sure", self.sure)
 
 
 def fit(

@@ -20,7 +20,7 @@ from tests.support.io.records import fastq, write
 PLACES = {
     "correct": "ngsgpu.correct.cpu.correct_anchors",
     "extend": "ngsgpu.extend.cpu.extend_pairs",
-    "merge": "ngsgpu.merge.cpu_run.merge_records",
+    "merge": "ngsgpu.merge.stage.merge_records",
     "sign": "ngsgpu.minhash.cpu.sign_reads",
     "sort": "ngsgpu.minhash.cpu.sort_by_key",
     "sign ends": "ngsgpu.minhash.ends.sign_ends",

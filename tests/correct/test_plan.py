@@ -21,7 +21,7 @@ from ngsgpu.errors import OUT_OF_MEMORY, UsageError
 from ngsgpu.extend.cpu_run import plan_extension
 from ngsgpu.extend.outputs import ExtensionOutputs
 from ngsgpu.extend.params import ExtensionParameters
-from ngsgpu.extend.pipeline import extend_files
+from ngsgpu.extend.stage import extend_files
 from ngsgpu.io.text.batch import RecordBatch
 from ngsgpu.readset import ReadSetBuilder
 from ngsgpu.run.options import Contents

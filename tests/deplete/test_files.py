@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ngsgpu.deplete import DepletionParameters, IndexParameters, cpu_run, open_index
+from ngsgpu.deplete import DepletionParameters, IndexParameters, open_index, stage
 from ngsgpu.deplete.index import HEADER_BYTES, _sealed
 from ngsgpu.deplete.kmers import GROUP, contains
 from ngsgpu.errors import InputError
@@ -128,13 +128,13 @@ def test_an_index_that_is_cut_while_it_is_used_ends_the_run(
 ) -> None:
     reads = write(tmp_path / "r.fq", texts(world.units, interleaved=True)[0])
     before = sorted(path.name for path in tmp_path.iterdir())
-    deplete_some = cpu_run.deplete_some
+    find_kept = stage.find_kept
 
     def cut(*arguments: Any) -> Any:
         os.truncate(index, 4096)
-        return deplete_some(*arguments)
+        return find_kept(*arguments)
 
-    monkeypatch.setattr(cpu_run, "deplete_some", cut)
+    monkeypatch.setattr(stage, "find_kept", cut)
     said = refused(ngsgpu, "-d", index, "-i", reads, "--interleaved", "-o", tmp_path / "o.fq",
                    "--stats", tmp_path / "s.json")  # fmt: skip
     assert f"{index}: was cut short while it was read" in said

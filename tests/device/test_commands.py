@@ -91,7 +91,7 @@ sys.addaudithook(watch)
 RUN = """
 import json, os, sys
 from pathlib import Path
-import ngsgpu.correct, ngsgpu.extend, ngsgpu.classify.run.pipeline, ngsgpu.merge.pipeline
+import ngsgpu.correct, ngsgpu.extend, ngsgpu.classify.run.pipeline, ngsgpu.merge.stage
 import ngsgpu.classify.database.add
 from ngsgpu.cli import main
 

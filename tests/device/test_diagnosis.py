@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from ngsgpu.cli import main
+from ngsgpu.compiled import has_compiled
 from ngsgpu.device import backend, diagnosis, gpus, inventory
 from ngsgpu.device.gpus import parse_gpus
 from ngsgpu.device.inventory import (
@@ -12,7 +13,6 @@ from ngsgpu.device.inventory import (
     can_write,
     find_tools,
     find_version,
-    has_compiled,
     kernel_cache,
 )
 from ngsgpu.device.memory import Memory

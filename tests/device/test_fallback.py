@@ -17,9 +17,9 @@ from ngsgpu.errors import DeviceError, InputError, UnsuitableError
 from ngsgpu.io.gpu.feed import IrregularInputError
 from ngsgpu.io.output.writer import OutputGroup
 from ngsgpu.io.text.sample import ReadSample
-from ngsgpu.merge import pipeline
-from ngsgpu.merge.pipeline import MergeOutputs, merge_files
+from ngsgpu.merge import MergeOutputs, merge_files
 from ngsgpu.run.options import RunOptions, on_backend
+from ngsgpu.run.record import RecordDriver
 from tests.support.classify.world import make_world
 
 AUTO = RunOptions(backend="cuda", may_fall_back=True)
@@ -92,7 +92,7 @@ def test_merging_what_the_gpu_does_not_read(mates, tmp_path, monkeypatch, caplog
     def irregular(*_):
         raise IrregularInputError("1.fq: record 7 is not valid")
 
-    monkeypatch.setattr(pipeline._Run, "_merge_on_gpu", irregular)
+    monkeypatch.setattr(RecordDriver, "_work_on_gpu", irregular)
     out = tmp_path / "out.fq"
     with pytest.raises(UnsuitableError, match=r"1\.fq: record 7 is not valid, which .*GPU"):
         merge_files(*mates, MergeOutputs(out), options=options(auto=False))

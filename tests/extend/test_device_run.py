@@ -25,13 +25,13 @@ from ngsgpu.extend import (
     extend_reads,
     gpu_plan,
     gpu_run,
-    sections,
 )
 from ngsgpu.extend.gpu_plan import BATCH_BYTES, ExtensionGpuPlan
 from ngsgpu.minhash.ends import build_end_tables
 from ngsgpu.minhash.ends_gpu import build_end_tables_on_gpu
 from ngsgpu.readset import ReadSet
 from ngsgpu.readset.gpu import DeviceReadSet, ReadMemory
+from ngsgpu.run import sections
 from tests.support.extend.data import INSERT, simulated_pairs, write_pairs
 from tests.support.extend.fake_gpu import ExtendingGpus, read_on_host
 from tests.support.io.records import fastq, write

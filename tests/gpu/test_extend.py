@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ngsgpu.extend import EndParameters, ExtensionParameters
 from ngsgpu.extend.cpu import Extensions
 from ngsgpu.extend.cpu_run import Extender
-from ngsgpu.extend.params import Rules
+from ngsgpu.extend.rules import Rules
 from ngsgpu.extend.tasks.joining import NOT_CONNECTED
 from ngsgpu.minhash.ends import EndTables, build_end_tables
 from ngsgpu.readset import ReadSet

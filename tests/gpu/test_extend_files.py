@@ -22,8 +22,9 @@ from ngsgpu.extend import (
     gpu_run,
 )
 from ngsgpu.io.inputs import ReadFiles
-from ngsgpu.minhash.ends import EndParameters, build_end_tables
+from ngsgpu.minhash.ends import build_end_tables
 from ngsgpu.minhash.ends_gpu import DeviceEndTables, build_end_tables_on_gpu
+from ngsgpu.minhash.params import EndParameters
 from ngsgpu.readset import ReadSet
 from ngsgpu.readset.gpu import DeviceReadSet
 from tests.support.crowd import crowd

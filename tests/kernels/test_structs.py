@@ -14,7 +14,7 @@ from ngsgpu.align import rules as align_rules
 from ngsgpu.device.cuda.compiler import ROOT, Target, compile_source, fingerprint
 from ngsgpu.device.cuda.structs import SUFFIX, Struct, fields_of
 from ngsgpu.errors import DeviceError
-from ngsgpu.extend import params as extend_params
+from ngsgpu.extend import rules as extend_rules
 from ngsgpu.readset import gpu as readset_gpu
 
 DECLARES = re.compile(r"^\w+(: Final)? = Struct\(", re.MULTILINE)
@@ -101,7 +101,7 @@ def test_wrong_values_are_refused() -> None:
 
 
 def test_rules_are_as_they_are_in_python() -> None:
-    for module, rules in ((align_rules, align_rules.Rules), (extend_params, extend_params.Rules)):
+    for module, rules in ((align_rules, align_rules.Rules), (extend_rules, extend_rules.Rules)):
         assert list(module.RULES.fields) == list(rules._fields) == list(fields_of(rules))
 
 

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ngsgpu.minhash import MinhashParameters, build_tables
-from ngsgpu.minhash.cpu import MAX_ENTRIES, FoundArrays, find_candidates
+from ngsgpu.minhash.cpu import FoundArrays, find_candidates
+from ngsgpu.minhash.params import MAX_ENTRIES
 from ngsgpu.minhash.tables import planned_bytes
 from ngsgpu.readset import ReadSet
 from tests.support.minhash import oracle

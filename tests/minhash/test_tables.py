@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from ngsgpu.errors import UsageError
 from ngsgpu.minhash import MinhashParameters, MinhashTables, build_tables, cpu
-from ngsgpu.minhash.cpu import MAX_ENTRIES
+from ngsgpu.minhash.params import MAX_ENTRIES
 from ngsgpu.readset import ReadSet
 from tests.support.minhash import oracle
 from tests.support.minhash.reads import GENOME, make_reads, reads_with_much_in_common

@@ -51,7 +51,7 @@ def test_readings(
     ngsgpu.corrects("-i", one, "-I", two, *outputs, "--hashes", 4, "--memory", "8G")
     expected = [(tmp_path / f"{mate}.fq").read_bytes() for mate in (1, 2)]
     found = openings(monkeypatch)
-    monkeypatch.setattr("ngsgpu.run.staged.warn_of_mates", lambda lanes: None)
+    monkeypatch.setattr("ngsgpu.run.read_set.warn_of_mates", lambda lanes: None)
     ngsgpu.corrects("-i", one, "-I", two, *outputs, "--hashes", 4, "--memory", "8G")
     assert sorted(found) == sorted(["r1.fq.gz", "r2.fq.gz"] * readings)
     assert [(tmp_path / f"{mate}.fq").read_bytes() for mate in (1, 2)] == expected

@@ -6,7 +6,14 @@ Read in this order: ``params``, ``reads`` (in memory), ``pieces`` (the assembly 
 ``run``. See ``docs/assemble.md``.
 """
 
-from ngsgpu.assemble.contigs.params import AssemblyParameters
-from ngsgpu.assemble.contigs.run import AssemblyStatistics, assemble_files
+from typing import TYPE_CHECKING
+
+from ngsgpu.lazy import on_first_use
+
+if TYPE_CHECKING:
+    from ngsgpu.assemble.contigs.params import AssemblyParameters
+    from ngsgpu.assemble.contigs.run import AssemblyStatistics, assemble_files
 
 __all__ = ["AssemblyParameters", "AssemblyStatistics", "assemble_files"]
+
+__getattr__, __dir__ = on_first_use(__name__, __file__)

@@ -16,7 +16,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.assemble.contigs.pieces import Paths, Pieces
+from ngsgpu.assemble.contigs.pieces import GraphArrays, Paths, Pieces
 from ngsgpu.assemble.contigs.places import Places
 from ngsgpu.jit import njit
 
@@ -173,9 +173,8 @@ def _paths(
 ) -> list[Path]:
     """The paths of ``paths_between``; none if there are too many."""
     number, sizes, starts, steps = paths_between(
-        pieces.k, pieces.lengths, pieces.link_starts, pieces.links, unique, source, target, low,
-        high, _MOST_PATHS,
-    )  # fmt: skip
+        pieces.arrays, unique, source, target, low, high, _MOST_PATHS
+    )
     if number > _MOST_PATHS:
         return []
     return [
@@ -245,10 +244,7 @@ def _nearest(
 
 @njit(nogil=True, cache=True)
 def paths_between(
-    k: int,
-    lengths: NDArray[np.int64],
-    link_starts: NDArray[np.int64],
-    links: NDArray[np.int64],
+    graph: GraphArrays,
     unique: NDArray[np.bool_],
     source: int,
     target: int,
@@ -259,10 +255,7 @@ def paths_between(
     """Paths between two directions that pass no unique piece and have a length within limits.
 
     Args:
-        k: of the graph.
-        lengths: of the pieces.
-        link_starts: of the graph.
-        links: of the graph.
+        graph: the graph.
         unique: bool[n].
         source: the first direction.
         target: the last direction.
@@ -274,7 +267,8 @@ def paths_between(
         The number of paths, ``most + 1`` if there are more or the search became too long; the bases
         between of each, where its directions between begin, and these.
     """
-    overlap = k - 1
+    lengths, link_starts, links = graph.lengths, graph.link_starts, graph.links
+    overlap = graph.k - 1
     stack = np.empty(_DEEPEST + 1, dtype=np.int64)
     gaps = np.empty(_DEEPEST + 1, dtype=np.int64)
     own = np.empty(_DEEPEST + 1, dtype=np.int64)

@@ -7,14 +7,15 @@ longer one, then the first. The result is the same for any order of work.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.assemble.contigs.pieces import Pieces, compacted
-from ngsgpu.errors import check_range
+from ngsgpu.assemble.contigs.pieces import GraphArrays, Pieces, compacted
+from ngsgpu.declared.options import value
+from ngsgpu.declared.values import parameters
 from ngsgpu.jit import Integer, njit
 
 TIP: Final = 1
@@ -25,31 +26,35 @@ SCRAP: Final = 4
 _ROUNDS: Final = 30
 
 
-@dataclass(frozen=True, slots=True)
+@parameters
 class CleaningParameters:
-    """What is taken out of a graph.
+    """What is taken out of a graph."""
 
-    Attributes:
-        tip_kmers: a dead end of fewer bases than k times this is a tip,
-        tip_ratio: if it is this many times less deep than its rivals; or less deep at all, and
-            less than a quarter as deep as most of the genome.
-        weak_ratio: a connection this many times less deep than its rivals at both ends is weak.
-        bubble_ratio: of two pieces between the same neighbours and of like length, one goes if it
-            is less than half as deep as most of the genome, and this many times less than the
-            other; 1 leaves one piece in any case; 0 keeps both.
-        scrap_bases: pieces without links that are shorter go, and those as short as tips and less
-            than a quarter as deep as most of the genome.
-    """
-
-    tip_kmers: int = 2
-    tip_ratio: int = 3
-    weak_ratio: int = 4
-    bubble_ratio: int = 3
-    scrap_bases: int = 0
-
-    def __post_init__(self) -> None:
-        for own in fields(self):
-            check_range(own.name, getattr(self, own.name), 0)
+    tip_kmers: int = value(2, "A dead end of fewer bases than k times this is a tip,", least=0)
+    tip_ratio: int = value(
+        3,
+        "if it is this many times less deep than its rivals; or less deep at all, and less than a "
+        "quarter as deep as most of the genome.",
+        least=0,
+    )
+    weak_ratio: int = value(
+        4,
+        "A connection this many times less deep than its rivals at both ends is weak.",
+        least=0,
+    )
+    bubble_ratio: int = value(
+        3,
+        "Of two pieces between the same neighbours and of like length, one goes if it is less than "
+        "half as deep as most of the genome, and this many times less than the other; 1 leaves one "
+        "piece in any case; 0 keeps both.",
+        least=0,
+    )
+    scrap_bases: int = value(
+        0,
+        "Pieces without links that are shorter go, and those as short as tips and less than a "
+        "quarter as deep as most of the genome.",
+        least=0,
+    )
 
 
 @dataclass(slots=True)
@@ -74,8 +79,7 @@ def cleaned(pieces: Pieces, parameters: CleaningParameters, counts: Cleaned) -> 
     for _ in range(_ROUNDS):
         marks = np.zeros(len(pieces), dtype=np.uint8)
         mark(
-            pieces.k, pieces.lengths, pieces.depths, pieces.link_starts, pieces.links,
-            parameters.tip_kmers, parameters.tip_ratio, parameters.weak_ratio,
+            pieces.arrays, parameters.tip_kmers, parameters.tip_ratio, parameters.weak_ratio,
             parameters.bubble_ratio, parameters.scrap_bases, typical, marks,
         )  # fmt: skip
         found = np.bincount(marks, minlength=5)
@@ -102,15 +106,10 @@ def is_stronger(
 
 
 @njit(nogil=True, cache=True)
-def is_outdone(
-    lengths: NDArray[np.int64],
-    depths: NDArray[np.int64],
-    link_starts: NDArray[np.int64],
-    links: NDArray[np.int64],
-    d: Integer,
-    ratio: int,
-) -> bool:
+def is_outdone(graph: GraphArrays, d: Integer, ratio: int) -> bool:
     """Whether all that follows ``d`` has another, stronger predecessor, ``ratio`` times as deep."""
+    lengths, depths = graph.lengths, graph.depths
+    link_starts, links = graph.link_starts, graph.links
     piece = d >> 1
     for i in range(link_starts[d], link_starts[d + 1]):
         back = links[i] ^ 1
@@ -129,16 +128,10 @@ def is_outdone(
 
 
 @njit(nogil=True, cache=True)
-def has_better_twin(
-    lengths: NDArray[np.int64],
-    depths: NDArray[np.int64],
-    link_starts: NDArray[np.int64],
-    links: NDArray[np.int64],
-    piece: Integer,
-    ratio: int,
-    slack: int,
-) -> bool:
+def has_better_twin(graph: GraphArrays, piece: Integer, ratio: int, slack: int) -> bool:
     """Whether a stronger piece, ``ratio`` times as deep, lies between the same two neighbours."""
+    lengths, depths = graph.lengths, graph.depths
+    link_starts, links = graph.link_starts, graph.links
     d = 2 * piece
     if link_starts[d + 1] - link_starts[d] != 1 or link_starts[d + 2] - link_starts[d + 1] != 1:
         return False
@@ -161,11 +154,7 @@ def has_better_twin(
 
 @njit(nogil=True, cache=True)
 def mark(
-    k: int,
-    lengths: NDArray[np.int64],
-    depths: NDArray[np.int64],
-    link_starts: NDArray[np.int64],
-    links: NDArray[np.int64],
+    graph: GraphArrays,
     tip_kmers: int,
     tip_ratio: int,
     weak_ratio: int,
@@ -177,11 +166,7 @@ def mark(
     """Mark the pieces that go, with ``TIP``, ``WEAK``, ``BUBBLE`` or ``SCRAP``.
 
     Args:
-        k: of the graph.
-        lengths: int64[n].
-        depths: of the graph.
-        link_starts: of the graph.
-        links: of the graph.
+        graph: the graph.
         tip_kmers: see ``CleaningParameters``.
         tip_ratio: see ``CleaningParameters``.
         weak_ratio: see ``CleaningParameters``.
@@ -190,6 +175,7 @@ def mark(
         typical: depth of most of the genome; at half of it and more, no piece is as rare as errors.
         marks: uint8[n], zeros.
     """
+    k, lengths, depths, link_starts = graph.k, graph.lengths, graph.depths, graph.link_starts
     for piece in range(len(lengths)):
         d = 2 * piece
         ahead = link_starts[d + 1] - link_starts[d]
@@ -202,7 +188,7 @@ def mark(
         if ahead == 0 or behind == 0:
             linked = d if ahead > 0 else d + 1
             if lengths[piece] < tip_kmers * k and is_outdone(
-                lengths, depths, link_starts, links, linked, 1 if scarce else tip_ratio
+                graph, linked, 1 if scarce else tip_ratio
             ):
                 marks[piece] = TIP
             continue
@@ -210,11 +196,11 @@ def mark(
         if (
             rare
             and lengths[piece] <= 3 * k
-            and is_outdone(lengths, depths, link_starts, links, d, weak_ratio)
-            and is_outdone(lengths, depths, link_starts, links, d + 1, weak_ratio)
+            and is_outdone(graph, d, weak_ratio)
+            and is_outdone(graph, d + 1, weak_ratio)
         ):
             marks[piece] = WEAK
         elif (bubble_ratio == 1 or (bubble_ratio > 1 and rare)) and has_better_twin(
-            lengths, depths, link_starts, links, piece, bubble_ratio, max(8, lengths[piece] // 20)
+            graph, piece, bubble_ratio, max(8, lengths[piece] // 20)
         ):
             marks[piece] = BUBBLE

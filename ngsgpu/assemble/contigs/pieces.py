@@ -9,7 +9,7 @@ If ``e`` follows ``d``, the last k - 1 bases of ``d`` are the first of ``e``, an
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,18 @@ _PART: Final = 1 << 12
 """Pieces that a task writes."""
 
 _CODES = np.arange(4, dtype=np.uint8)
+
+
+class GraphArrays(NamedTuple):
+    """An assembly graph as kernels take it; see ``Pieces``."""
+
+    k: int
+    bases: NDArray[np.uint8]
+    starts: NDArray[np.int64]
+    lengths: NDArray[np.int64]
+    depths: NDArray[np.int64]
+    link_starts: NDArray[np.int64]
+    links: NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +71,13 @@ class Pieces:
     def lengths(self) -> NDArray[np.int64]:
         """Bases of each piece."""
         return np.diff(self.starts)
+
+    @property
+    def arrays(self) -> GraphArrays:
+        """The graph for kernels."""
+        return GraphArrays(
+            self.k, self.bases, self.starts, self.lengths, self.depths, self.link_starts, self.links
+        )
 
     @property
     def sources(self) -> NDArray[np.int64]:

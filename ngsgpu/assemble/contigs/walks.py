@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.assemble.contigs.pieces import Pieces, base_of, letters
+from ngsgpu.assemble.contigs.pieces import GraphArrays, Pieces, base_of, letters
 from ngsgpu.assemble.contigs.reads import Reads, unpack
 from ngsgpu.jit import Integer, njit
 from ngsgpu.pool import map_all
@@ -56,6 +56,7 @@ def threaded(pieces: Pieces, reads: Reads, window: int, threads: int) -> Threads
         window: length of the windows across links that are wanted; 0 if only support is.
         threads: number of threads; does not affect the result.
     """
+    graph = pieces.arrays
     slots, seen = _ends(pieces)
     longest = int(reads.lengths.max(initial=0))
 
@@ -68,9 +69,8 @@ def threaded(pieces: Pieces, reads: Reads, window: int, threads: int) -> Threads
         at = begin
         while at < end:
             at, used, found = thread(
-                pieces.k, pieces.bases, pieces.starts, pieces.link_starts, pieces.links, slots,
-                seen, reads.bases, reads.starts, reads.lengths, at, end, window, longest,
-                room, sizes, support,
+                graph, slots, seen, reads.bases, reads.starts, reads.lengths, at, end, window,
+                longest, room, sizes, support,
             )  # fmt: skip
             text.append(room[:used].copy())
             size.append(sizes[:found].copy())
@@ -101,7 +101,7 @@ def _ends(pieces: Pieces) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
     bits = max(4, int(4 * len(wanted)).bit_length())
     slots = np.full(1 << bits, -1, dtype=np.int64)
     seen = np.zeros(1 << (_FILTER_BITS - 6), dtype=np.uint64)
-    enter_ends(pieces.k, pieces.bases, pieces.starts, wanted, slots, seen)
+    enter_ends(pieces.arrays, wanted, slots, seen)
     return slots, seen
 
 
@@ -118,14 +118,13 @@ def hash_of(
 
 @njit(nogil=True, cache=True)
 def enter_ends(
-    k: int,
-    bases: NDArray[np.uint8],
-    starts: NDArray[np.int64],
+    graph: GraphArrays,
     wanted: NDArray[np.int64],
     slots: NDArray[np.int64],
     seen: NDArray[np.uint64],
 ) -> None:
     """Enter the last k-mers of directions in a table (-1: free) and a filter of 2^20 bits."""
+    k, bases, starts = graph.k, graph.bases, graph.starts
     mask = np.uint64(len(slots) - 1)
     for d in wanted:
         length = starts[(d >> 1) + 1] - starts[d >> 1]
@@ -154,11 +153,7 @@ def turn_links(
 
 @njit(nogil=True, cache=True)
 def thread(
-    k: int,
-    bases: NDArray[np.uint8],
-    starts: NDArray[np.int64],
-    link_starts: NDArray[np.int64],
-    links: NDArray[np.int64],
+    graph: GraphArrays,
     slots: NDArray[np.int64],
     seen: NDArray[np.uint64],
     read_bases: NDArray[np.uint8],
@@ -175,11 +170,7 @@ def thread(
     """Thread some reads.
 
     Args:
-        k: of the graph.
-        bases: of the graph.
-        starts: of the graph.
-        link_starts: of the graph.
-        links: of the graph.
+        graph: the graph.
         slots: of ``enter_ends``.
         seen: of ``enter_ends``.
         read_bases: of the reads.
@@ -196,6 +187,7 @@ def thread(
     Returns:
         The read before which the room was full, the codes and the stretches written.
     """
+    k = graph.k
     codes = np.empty(longest, dtype=np.uint8)
     path = np.empty(longest, dtype=np.uint8)
     joints = np.empty(longest + 1, dtype=np.int64)
@@ -226,13 +218,10 @@ def thread(
             bit = mixed >> np.uint64(64 - _FILTER_BITS)
             if not (seen[bit >> np.uint64(6)] >> (bit & np.uint64(63))) & _ONE:
                 continue
-            d = end_at(k, bases, starts, slots, mixed & mask, mask, codes, at)
+            d = end_at(graph, slots, mixed & mask, mask, codes, at)
             if d < 0:
                 continue
-            low, high, number = walk(
-                k, bases, starts, link_starts, links, d, codes, fresh, at, length, path, joints,
-                crossed,
-            )  # fmt: skip
+            low, high, number = walk(graph, d, codes, fresh, at, length, path, joints, crossed)
             for i in range(number):
                 support[crossed[i]] += 1
             if window > 0:
@@ -247,9 +236,7 @@ def thread(
 
 @njit(nogil=True, cache=True)
 def end_at(
-    k: int,
-    bases: NDArray[np.uint8],
-    starts: NDArray[np.int64],
+    graph: GraphArrays,
     slots: NDArray[np.int64],
     slot: np.uint64,
     mask: np.uint64,
@@ -257,6 +244,7 @@ def end_at(
     at: Integer,
 ) -> Integer:
     """The direction whose last k-mer ends at a place of a read, or -1."""
+    k, bases, starts = graph.k, graph.bases, graph.starts
     while slots[slot] >= 0:
         d = slots[slot]
         length = starts[(d >> 1) + 1] - starts[d >> 1]
@@ -271,11 +259,7 @@ def end_at(
 
 @njit(nogil=True, cache=True)
 def walk(
-    k: int,
-    bases: NDArray[np.uint8],
-    starts: NDArray[np.int64],
-    link_starts: NDArray[np.int64],
-    links: NDArray[np.int64],
+    graph: GraphArrays,
     d: Integer,
     codes: NDArray[np.uint8],
     fresh: Integer,
@@ -288,11 +272,7 @@ def walk(
     """Follow a read from the end of a direction on.
 
     Args:
-        k: of the graph.
-        bases: of the graph.
-        starts: of the graph.
-        link_starts: of the graph.
-        links: of the graph.
+        graph: the graph.
         d: direction whose last base is that before ``at``.
         codes: of the read.
         fresh: where the read has not been followed yet.
@@ -305,6 +285,8 @@ def walk(
     Returns:
         Where the path begins and ends, and the number of links.
     """
+    k, bases, starts = graph.k, graph.bases, graph.starts
+    link_starts, links = graph.link_starts, graph.links
     size = starts[(d >> 1) + 1] - starts[d >> 1]
     low = at
     wrong = at + _CALM

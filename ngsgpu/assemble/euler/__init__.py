@@ -7,17 +7,22 @@ Every step but the spanning tree works on all vertices or edges at once, with ar
 GPU can do the same.
 """
 
-from ngsgpu.assemble.euler.contigs import Contigs, find_contigs, write_contigs
-from ngsgpu.assemble.euler.graph import EulerGraph, euler_graph
-from ngsgpu.assemble.euler.params import EulerParameters
-from ngsgpu.assemble.euler.pipeline import EulerStatistics, assemble_euler
-from ngsgpu.assemble.euler.tour import (
-    assign_successors,
-    circuit_graph,
-    find_components,
-    spanning_tree,
-    swipe,
-)
+from typing import TYPE_CHECKING
+
+from ngsgpu.lazy import on_first_use
+
+if TYPE_CHECKING:
+    from ngsgpu.assemble.euler.contigs import Contigs, find_contigs, write_contigs
+    from ngsgpu.assemble.euler.graph import EulerGraph, euler_graph
+    from ngsgpu.assemble.euler.params import EulerParameters
+    from ngsgpu.assemble.euler.pipeline import EulerStatistics, assemble_euler
+    from ngsgpu.assemble.euler.tour import (
+        assign_successors,
+        circuit_graph,
+        find_components,
+        spanning_tree,
+        swipe,
+    )
 
 __all__ = [
     "Contigs",
@@ -34,3 +39,5 @@ __all__ = [
     "swipe",
     "write_contigs",
 ]
+
+__getattr__, __dir__ = on_first_use(__name__, __file__)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
+from ngsgpu.declared.options import value
+from ngsgpu.declared.values import parameters
 from ngsgpu.errors import UsageError
 from ngsgpu.kmers.params import MAX_COUNT, CountParameters
 
@@ -12,20 +13,20 @@ LONGEST: Final = 32
 """Longest tuple: 2 bits a base, one word."""
 
 
-@dataclass(frozen=True, slots=True)
+@parameters
 class EulerParameters:
-    """Which tuples make the graph, and which contigs are written.
+    """Which tuples make the graph, and which contigs are written."""
 
-    Attributes:
-        length: of the tuples that are edges (l in the source), 11 to 32; vertices are one base
-            shorter. Even ones are allowed.
-        min_abundance: tuples that occur less often on both strands together are left out.
-        min_contig: shortest contig that is written, bases.
-    """
-
-    length: int = 31
-    min_abundance: int = 1
-    min_contig: int = 100
+    length: int = value(
+        31,
+        "Length of the tuples that are edges (l in the source), 11 to 32; vertices are one base "
+        "shorter. Even ones are allowed.",
+    )
+    min_abundance: int = value(
+        1, "Tuples that occur less often on both strands together are left out.", least=1,
+        most=MAX_COUNT,
+    )  # fmt: skip
+    min_contig: int = value(100, "Shortest contig that is written, in bases.", least=0)
 
     def __post_init__(self) -> None:
         if self.length > LONGEST:
@@ -33,12 +34,6 @@ class EulerParameters:
                 f"the k-mers of --method euler have at most {LONGEST} bases, not {self.length}; "
                 "leave it out for longer ones"
             )
-        if not 1 <= self.min_abundance <= MAX_COUNT:
-            raise UsageError(
-                f"--min-abundance must be from 1 to {MAX_COUNT}, not {self.min_abundance}"
-            )
-        if self.min_contig < 0:
-            raise UsageError(f"--min-contig must not be negative, but is {self.min_contig}")
         self.counted()
 
     def counted(self) -> CountParameters:

@@ -15,7 +15,7 @@ import numpy as np
 from ngsgpu.classify.query.queries import NO_MATES, Mates, Queries, find_name_ends
 from ngsgpu.errors import InputError, UsageError
 from ngsgpu.io.compress.formats import without_packing
-from ngsgpu.io.inputs import ReadFiles, pair_inputs, plan_lanes
+from ngsgpu.io.inputs import ReadFiles, pair_inputs
 from ngsgpu.io.text.batch import RecordBatch
 from ngsgpu.run.statistics import RunStatistics
 
@@ -116,7 +116,7 @@ def one_sample(
     Raises:
         UsageError: the numbers of files are inconsistent; the name cannot be one.
     """
-    lanes, _ = plan_lanes(in1, in2, in1[:1], in2[:1], interleaved=interleaved)
+    lanes = pair_inputs(in1, in2, interleaved=interleaved)
     if name is None:
         name = sample_name(in1[0])
     return Sample(_checked_name(name), tuple(lanes))

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.correct.forests.features import ANCHOR_FEATURES, CANDIDATE_FEATURES, COVERAGE_BITS
-from ngsgpu.errors import InputError, UsageError
+from ngsgpu.errors import InputError
 from ngsgpu.io.output.atomic import write_texts
 from ngsgpu.io.output.manifest import parse_json
 from ngsgpu.jit import njit
@@ -302,14 +302,3 @@ def load_model(model: str) -> Model | None:
         shipped = resources.files("ngsgpu.correct").joinpath("models/default.forests")
         return Model.parse("ngsgpu's own model", shipped.read_bytes())
     return Model.load(model)
-
-
-def check_threshold(option: str, value: float | None) -> float | None:
-    """A probability between 0 and 1.
-
-    Raises:
-        UsageError: it is not.
-    """
-    if value is not None and not 0 < value < 1:
-        raise UsageError(f"{option} must be between 0 and 1, not {value:g}")
-    return value

@@ -5,8 +5,15 @@ reads, ``pileup`` counts bases by position, ``sites`` calls variant sites from t
 compares corrected reads and ``fragments`` merged ones.
 """
 
-from ngsgpu.evaluate.mapped.files import evaluate_mapped_reads
-from ngsgpu.evaluate.mapped.result import MappedEvaluation
-from ngsgpu.evaluate.mapped.sites import Thresholds
+from typing import TYPE_CHECKING
+
+from ngsgpu.lazy import on_first_use
+
+if TYPE_CHECKING:
+    from ngsgpu.evaluate.mapped.files import evaluate_mapped_reads
+    from ngsgpu.evaluate.mapped.params import Thresholds
+    from ngsgpu.evaluate.mapped.result import MappedEvaluation
 
 __all__ = ["MappedEvaluation", "Thresholds", "evaluate_mapped_reads"]
+
+__getattr__, __dir__ = on_first_use(__name__, __file__)

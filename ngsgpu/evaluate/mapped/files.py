@@ -18,9 +18,10 @@ from ngsgpu.evaluate.mapped.aligner import (
 )
 from ngsgpu.evaluate.mapped.compare import KINDS, QUALITIES, TOTALS, Counters, compare
 from ngsgpu.evaluate.mapped.fragments import OUTCOMES, WHERE, judge
+from ngsgpu.evaluate.mapped.params import Thresholds
 from ngsgpu.evaluate.mapped.pileup import Reads, pile_up
 from ngsgpu.evaluate.mapped.result import MappedEvaluation, Merging
-from ngsgpu.evaluate.mapped.sites import Sites, Thresholds, call_sites, read_known
+from ngsgpu.evaluate.mapped.sites import Sites, call_sites, read_known
 from ngsgpu.evaluate.truth.matching import Names, first_difference, hashes_of, names_of
 from ngsgpu.evaluate.truth.merged import MergedReads
 from ngsgpu.evaluate.truth.reference import Reference, read_reference

@@ -32,7 +32,8 @@ from ngsgpu.evaluate.mapped.fragments import (
     WHERE,
     WRONG,
 )
-from ngsgpu.evaluate.mapped.sites import Sites, Thresholds
+from ngsgpu.evaluate.mapped.params import Thresholds
+from ngsgpu.evaluate.mapped.sites import Sites
 from ngsgpu.evaluate.output import TextTable, fixed, head, ratio
 
 SCHEMA = "ngsgpu.evaluate.mapped"

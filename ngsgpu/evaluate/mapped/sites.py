@@ -8,51 +8,14 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.errors import InputError, UsageError
+from ngsgpu.errors import InputError
+from ngsgpu.evaluate.mapped.params import Thresholds
 from ngsgpu.evaluate.truth.reference import Reference
 
 NEAR_GAP = 5
 """Bases to either side of an indel allele at which reads that end there are misaligned."""
 
 _POSITIONS = 1 << 22
-
-
-@dataclass(frozen=True, slots=True)
-class Thresholds:
-    """What counts as an alignment, a base, a variant.
-
-    Attributes:
-        min_mapq: mapping quality of an alignment.
-        min_quality: quality of a base in counts at a position.
-        min_depth: bases at a site of two alleles.
-        allele_fraction: fraction of the bases that each of two alleles has at a heterozygous site.
-        min_frequency: fraction of the bases that a minority variant has.
-        min_pairs: pairs with agreeing mates that a minority variant has.
-        min_overlap: common bases of pairs that overlap.
-    """
-
-    min_mapq: int = 20
-    min_quality: int = 20
-    min_depth: int = 8
-    allele_fraction: float = 0.25
-    min_frequency: float = 0.01
-    min_pairs: int = 3
-    min_overlap: int = 10
-
-    def __post_init__(self) -> None:
-        """Check the ranges.
-
-        Raises:
-            UsageError: a value is out of range.
-        """
-        if not 0 < self.allele_fraction <= 0.5:
-            raise UsageError(
-                f"--allele-fraction must be above 0 and at most 0.5, not {self.allele_fraction}"
-            )
-        if not 0 < self.min_frequency <= 0.5:
-            raise UsageError(
-                f"--min-frequency must be above 0 and at most 0.5, not {self.min_frequency}"
-            )
 
 
 @dataclass(frozen=True, slots=True)

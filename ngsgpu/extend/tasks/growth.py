@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.align.alignment import Q20_WEIGHT, WEIGHT_BITS, alignment_weight
-from ngsgpu.extend.params import Rules
+from ngsgpu.extend.rules import Rules
 from ngsgpu.extend.tasks.task import (
     ALL,
     CANDIDATES,

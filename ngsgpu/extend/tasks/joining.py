@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.extend.params import Rules
+from ngsgpu.extend.rules import Rules
 from ngsgpu.extend.tasks.task import (
     ALL,
     DOUBTS,

@@ -9,7 +9,7 @@
 // instructions.
 #pragma once
 #include "ngsgpu/align/weights.cuh"
-#include "ngsgpu/extend/params.structs"
+#include "ngsgpu/extend/rules.structs"
 #include "ngsgpu/minhash/ends.cuh"
 
 constexpr int MAX_CANDIDATES = 512;

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.align.alignment import Q20_WEIGHT
-from ngsgpu.extend.params import Rules
+from ngsgpu.extend.rules import Rules
 from ngsgpu.jit import Integer, njit
 from ngsgpu.minhash.end_set import EndSet, empty_set, set_flag
 from ngsgpu.minhash.ends import EndTables, find_begins, hash_kmers

@@ -9,6 +9,7 @@ from typing import Final
 
 from ngsgpu.io.alignments import bam, cram
 from ngsgpu.io.compress.bgzf import ERRORS as BGZF_ERRORS
+from ngsgpu.io.compress.bgzf import MAGIC as BGZF_MAGIC
 from ngsgpu.io.compress.bgzf import BgzfStream, is_bgzf
 from ngsgpu.io.compress.stream import Compression, Opened
 
@@ -44,7 +45,7 @@ def is_alignments(path: str) -> bool:
     if not Path(path).is_file():
         return False
     with Opened(io.FileIO(path), path, threads=1) as file:
-        return _is_bam(file) or _is_cram(file)
+        return BAM.matches(file) or CRAM.matches(file)
 
 
 def _is_bam(file: Opened) -> bool:
@@ -66,10 +67,6 @@ def _inflated_start(members: bytes, size: int) -> bytes:
     return start
 
 
-def _is_cram(file: Opened) -> bool:
-    return file.peek(4) == cram.MAGIC
-
-
 def _bam_stream(file: Opened) -> bam.BamStream:
     return bam.BamStream(BgzfStream(file, must_end=True), file.path, file.threads)
 
@@ -79,8 +76,8 @@ def _cram_stream(file: Opened) -> bam.BamStream:
 
 
 _ERRORS: Final[tuple[type[Exception], ...]] = (bam.BamError, *BGZF_ERRORS)
-BAM: Final = Compression("bam", "BAM", _is_bam, _bam_stream, _ERRORS, (".bam",))
-CRAM: Final = Compression("cram", "CRAM", _is_cram, _cram_stream, _ERRORS, (".cram",))
+BAM: Final = Compression("bam", "BAM", (BGZF_MAGIC,), _bam_stream, _ERRORS, (".bam",), _is_bam)
+CRAM: Final = Compression("cram", "CRAM", (cram.MAGIC,), _cram_stream, _ERRORS, (".cram",))
 
 ALIGNMENTS: Final = (BAM.name, CRAM.name)
 """Names of the formats whose text is made here, and has no lines in the file."""

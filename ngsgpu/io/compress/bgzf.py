@@ -34,11 +34,13 @@ ERRORS: Final[tuple[type[Exception], ...]] = (BgzfError, *GZIP_ERRORS)
 """What is raised where the data are damaged."""
 
 
+MAGIC: Final = b"\x1f\x8b\x08\x04"
+"""A gzip member with an extra field."""
+
+
 def is_bgzf(head: bytes) -> bool:
     """Whether a gzip member's first 18 bytes are those of a BGZF block."""
-    return (
-        len(head) >= 18 and head[:4] == b"\x1f\x8b\x08\x04" and head[10:16] == b"\x06\x00BC\x02\x00"
-    )
+    return len(head) >= 18 and head[:4] == MAGIC and head[10:16] == b"\x06\x00BC\x02\x00"
 
 
 class BgzfStream:
@@ -142,7 +144,7 @@ class BgzfStream:
         return 0 if self._serial is None else self._serial.readinto(buffer)
 
 
-def _matches(file: Opened) -> bool:
+def _confirms(file: Opened) -> bool:
     return is_bgzf(file.peek(18))
 
 
@@ -162,4 +164,4 @@ def _inflate(group: bytes, size: int) -> NDArray[np.uint8]:
     return out
 
 
-BGZF: Final = Compression("bgzf", "BGZF", _matches, BgzfStream, ERRORS, (".bgz",))
+BGZF: Final = Compression("bgzf", "BGZF", (MAGIC,), BgzfStream, ERRORS, (".bgz",), _confirms)

@@ -9,13 +9,9 @@ from typing import Final
 from ngsgpu.io.compress.stream import Compression, Opened, Owning
 
 
-def _matches(file: Opened) -> bool:
-    return file.peek(3) == b"BZh"
-
-
 def _stream(file: Opened) -> Owning:
     buffered = io.BufferedReader(file, 1 << 20)
     return Owning(bz2.BZ2File(buffered), buffered)
 
 
-BZIP2: Final = Compression("bzip2", "bzip2", _matches, _stream, endings=(".bz2",))
+BZIP2: Final = Compression("bzip2", "bzip2", (b"BZh",), _stream, endings=(".bz2",))

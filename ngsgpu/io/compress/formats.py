@@ -12,10 +12,12 @@ from ngsgpu.io.compress.alignments import BAM, CRAM
 from ngsgpu.io.compress.bgzf import BGZF
 from ngsgpu.io.compress.bzip2 import BZIP2
 from ngsgpu.io.compress.gzip import GZIP
-from ngsgpu.io.compress.plain import PLAIN
 from ngsgpu.io.compress.stream import MAGIC_BYTES, Compression, Opened
 from ngsgpu.io.compress.xz import XZ
 from ngsgpu.io.compress.zstd import ZSTD
+
+PLAIN: Final = Compression("plain", "plain", (b"",), lambda file: file)
+"""Files that are not compressed."""
 
 FORMATS: Final = (BAM, CRAM, BGZF, GZIP, BZIP2, XZ, ZSTD)
 """In the order in which they are looked for; what is none of them is plain."""

@@ -263,14 +263,10 @@ def _complete(piece: _Piece, segments: list[Segment], window: bytes) -> None:
         piece.segments = inflate(piece.data, piece.start, piece.end, window)
 
 
-def _matches(file: Opened) -> bool:
-    return file.peek(2) == b"\x1f\x8b"
-
-
 def _stream(file: Opened) -> Stream:
     if file.threads < MIN_THREADS:
         return Owning(gunzip(file), file)
     return GzipStream(file)
 
 
-GZIP: Final = Compression("gzip", "gzip", _matches, _stream, ERRORS, (".gz",))
+GZIP: Final = Compression("gzip", "gzip", (b"\x1f\x8b",), _stream, ERRORS, (".gz",))

@@ -141,19 +141,32 @@ class Compression:
     Attributes:
         name: as in ``Source.compression``.
         title: the name in messages.
-        matches: whether an opened file is of this format; looks at it with ``peek`` only.
+        magic: what its files begin with, one of these.
         stream: begins to decompress; the stream closes the opened file. Errors of the system pass
             as ``OSError`` with ``errno``; data that end early are an ``EOFError``.
         errors: what else the stream raises where the data are damaged.
         endings: of names, by which the decompressed size is estimated.
+        confirms: whether a file with such a beginning is of this format; looks at it with ``peek``
+            only. None: it is.
     """
 
     name: str
     title: str
-    matches: Callable[[Opened], bool]
+    magic: tuple[bytes, ...]
     stream: Callable[[Opened], Stream]
     errors: tuple[type[Exception], ...] = ()
     endings: tuple[str, ...] = ()
+    confirms: Callable[[Opened], bool] | None = None
+
+    def matches(self, file: Opened) -> bool:
+        """Whether an opened file is of this format.
+
+        Raises:
+            OSError: the disk fails.
+        """
+        if not file.peek(max(map(len, self.magic))).startswith(self.magic):
+            return False
+        return self.confirms is None or self.confirms(file)
 
 
 MAGIC_BYTES: Final = 32

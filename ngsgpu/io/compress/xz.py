@@ -9,13 +9,9 @@ from typing import Final
 from ngsgpu.io.compress.stream import Compression, Opened, Owning
 
 
-def _matches(file: Opened) -> bool:
-    return file.peek(6) == b"\xfd7zXZ\x00"
-
-
 def _stream(file: Opened) -> Owning:
     buffered = io.BufferedReader(file, 1 << 20)
     return Owning(lzma.LZMAFile(buffered), buffered)
 
 
-XZ: Final = Compression("xz", "xz", _matches, _stream, (lzma.LZMAError,), (".xz",))
+XZ: Final = Compression("xz", "xz", (b"\xfd7zXZ\x00",), _stream, (lzma.LZMAError,), (".xz",))

@@ -248,9 +248,5 @@ def seek_table(sizes: list[tuple[int, int]]) -> bytes:
     return b"\x5e" + _SKIPPABLE + struct.pack("<I", len(table)) + table
 
 
-def _matches(file: Opened) -> bool:
-    head = file.peek(4)
-    return head == MAGIC or (head[1:] == _SKIPPABLE and head[0] >> 4 == 5)
-
-
-ZSTD: Final = Compression("zstd", "zstd", _matches, ZstdStream, (ZstdError,), (".zst",))
+_MAGICS: Final = (MAGIC, *(bytes([0x50 + kind]) + _SKIPPABLE for kind in range(16)))
+ZSTD: Final = Compression("zstd", "zstd", _MAGICS, ZstdStream, (ZstdError,), (".zst",))

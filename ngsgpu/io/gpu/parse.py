@@ -15,11 +15,11 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from ngsgpu.declared.limits import MAX_READ_LENGTH
 from ngsgpu.device.cuda.kernels import KernelModule, grid_for
 from ngsgpu.device.cuda.structs import Struct
 from ngsgpu.device.pinned import pinned_empty
 from ngsgpu.io.gpu.feed import Feed, FeedChunk, IrregularInputError
-from ngsgpu.io.text.batch import MAX_READ_LENGTH
 from ngsgpu.io.text.diagnose import PhredOffset
 from ngsgpu.io.text.reader import DEFAULT_LIMITS, SAMPLED_RECORDS
 from ngsgpu.io.text.scan import base_table, may_be_phred64

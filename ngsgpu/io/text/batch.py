@@ -21,9 +21,6 @@ from ngsgpu.errors import without_control_characters
 from ngsgpu.io.compress.source import Chunk
 from ngsgpu.io.text import scan
 
-MAX_READ_LENGTH: Final = 32_767
-"""Bases of the longest read: positions are kept in 15 bits."""
-
 
 @dataclass(frozen=True, slots=True)
 class RecordBatch:

@@ -77,8 +77,7 @@ def test_marks(seed: int, k: int, tips: int, ratio: int, bubbles: int) -> None:
     typical = rng.choice([0, 1000, 5000])
     marks = np.zeros(len(pieces), dtype=np.uint8)
     mark(
-        k, pieces.lengths, pieces.depths, pieces.link_starts, pieces.links,
-        tips, 5 - ratio, ratio, bubbles, 3 * k, typical, marks,
+        pieces.arrays, tips, 5 - ratio, ratio, bubbles, 3 * k, typical, marks,
     )  # fmt: skip
     assert marks.tolist() == oracle.marks(pieces, tips, 5 - ratio, ratio, bubbles, 3 * k, typical)
 
@@ -109,9 +108,8 @@ def test_paths(seed: int, k: int, low: int, wide: int, most: int) -> None:
 
     extend(source, 1 - k, ())
     number, sizes, starts, steps = paths_between(
-        k, pieces.lengths, pieces.link_starts, pieces.links, unique, source, target, low,
-        low + wide, most,
-    )  # fmt: skip
+        pieces.arrays, unique, source, target, low, low + wide, most
+    )
     assert (number > most) == (len(found) > most)
     if number > most:
         return

@@ -17,7 +17,7 @@ from ngsgpu.correct import CorrectionParameters, MinhashParameters
 from ngsgpu.device.pinned import ReusedMemory
 from ngsgpu.extend.cpu import Extensions
 from ngsgpu.extend.cpu_run import Extender
-from ngsgpu.extend.params import Rules
+from ngsgpu.extend.rules import Rules
 from ngsgpu.io.inputs import ReadFiles
 from ngsgpu.minhash import ends, ends_gpu
 from ngsgpu.readset import ReadSet, ReadSetBuilder

@@ -12,6 +12,7 @@ from ngsgpu.merge import MergeParameters
 from ngsgpu.merge.params import Rules
 from ngsgpu.merge.qualities import Tables
 from ngsgpu.merge.sample import Learned, learn, take_sample
+from ngsgpu.run.record import Batch
 from tests.support.merge.reads import Read
 
 SCORES = 128
@@ -34,7 +35,7 @@ def learn_from(
     def batches():  # type: ignore[no-untyped-def]
         for lane in pair_inputs(first, second, interleaved=not second, option=""):
             for batch in lane.batches(threads=1, phred_offset=offset, chunk_bytes=1 << 20):
-                yield Mates.of_pairs(batch)
+                yield Batch(Mates.of_pairs(batch), lane)
 
     sample, _ = take_sample(batches())
     return Learnt(*learn(sample, parameters, parameters.rules(sample.longest, offset)))

@@ -15,7 +15,6 @@ from typing import Final, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.extend.cpu import Extensions
 from ngsgpu.io.inputs import ReadFiles
 from ngsgpu.io.paths import changed
 from ngsgpu.io.reread import FileLayout, Fill, PieceReader, ReadFilesLayout, open_again
@@ -259,25 +258,3 @@ def find_records(
         record_end[i] = at
         begin = at
     return True
-
-
-def with_results(
-    sections: Iterator[Section], results: Iterator[Extensions]
-) -> Iterator[tuple[Section, Extensions]]:
-    """Align sections with results, both of all pairs in order.
-
-    If one ends within the other, the longer one is cut.
-    """
-    section: Section | None = None
-    for batch in results:
-        done = 0
-        while done < len(batch.kind):
-            section = section or next(sections)
-            count = min(section.pairs, len(batch.kind) - done)
-            part = batch.rows(done, done + count)
-            yield section.part(0, count), part
-            section = section.part(count, section.pairs) if count < section.pairs else None
-            done += count
-    # Run the checks after the last section.
-    for _ in sections:
-        pass

@@ -8,26 +8,21 @@ batch by batch, to be written with some bases replaced. So nothing but bases can
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
 
 from ngsgpu.correct.corrections import Corrections
 from ngsgpu.correct.cpu_run import CorrectionOnCpu, CorrectionPlan, Run, plan_correction
 from ngsgpu.correct.params import USEFUL_COVERAGE, CorrectionParameters
 from ngsgpu.correct.stats import CorrectionStatistics
 from ngsgpu.io.inputs import plan_lanes
-from ngsgpu.io.paths import Paths, listed
+from ngsgpu.io.paths import Paths
 from ngsgpu.io.text.reader import PhredOffset
 from ngsgpu.readset import ReadSet
 from ngsgpu.readset.kmers import KmerSpectrum, estimate_coverage
-from ngsgpu.run.options import RunOptions, on_backend
-from ngsgpu.run.progress import Progress
-from ngsgpu.run.staged import measure, open_files
+from ngsgpu.run.options import RunOptions
+from ngsgpu.run.read_set import OpenFiles, ReadSetDriver
 
 logger = logging.getLogger("ngsgpu")
-
-T = TypeVar("T")
 
 
 def correct_files(
@@ -63,41 +58,25 @@ def correct_files(
         HostMemoryError: the memory does not suffice.
         OutputError: an output cannot be written; none was.
     """
-    in1, out1, in2, out2 = listed(in1), listed(out1), listed(in2), listed(out2)
-    parameters = parameters or CorrectionParameters()
-    options = options or RunOptions()
     lanes, outputs = plan_lanes(in1, in2, out1, out2, interleaved=interleaved)
-    paths = outputs if stats is None else [*outputs, str(stats)]
-    with open_files(lanes, paths, options) as files:
 
-        def corrected(kind: type[Run]) -> CorrectionStatistics:
-            with kind(parameters, options, phred_offset, files.progress) as run:
-                run.read(files.lanes)
-                run.copy_inputs(files.lanes, files.outputs, run.style())
-                spectrum = run.count()
-                coverage = _coverage(parameters, spectrum)
-                corrections = run.correct(coverage)
-                counts = run.write(files.lanes, corrections, files.outputs)
-                return CorrectionStatistics.of(run, spectrum, coverage, corrections, counts)
+    def corrected(run: Run, files: OpenFiles) -> CorrectionStatistics:
+        run.copy_inputs(files.lanes, files.outputs)
+        spectrum = run.count()
+        coverage = _coverage(run.parameters, spectrum)
+        corrections = run.correct(coverage)
+        counts = run.write(files.lanes, corrections.all_edits, files.outputs)
+        return CorrectionStatistics.of(run, spectrum, coverage, corrections, counts)
 
-        statistics = _on_backend(corrected, options, lambda: not files.outputs.started)
-        statistics.time_s["total"] = files.seconds
-        if stats is not None:
-            files.outputs.write(len(outputs), statistics.to_json().encode())
-    return statistics
-
-
-def _on_backend(
-    do: Callable[[type[Run]], T],
-    options: RunOptions,
-    may_begin_again: Callable[[], bool] = lambda: True,
-) -> T:
-    def on_gpu() -> T:
-        from ngsgpu.correct.gpu_run import CorrectionOnGpu
-
-        return do(CorrectionOnGpu)
-
-    return on_backend(options, on_gpu, lambda: do(CorrectionOnCpu), may_begin_again=may_begin_again)
+    return _DRIVER.run_files(
+        lanes,
+        outputs,
+        corrected,
+        parameters=parameters,
+        phred_offset=phred_offset,
+        stats=stats,
+        options=options,
+    )
 
 
 def _coverage(parameters: CorrectionParameters, spectrum: KmerSpectrum) -> float:
@@ -127,43 +106,21 @@ def correct_reads(
     Returns:
         The corrections, and the coverage (reads per position) they were made with.
     """
-    parameters = parameters or CorrectionParameters()
-    options = options or RunOptions()
 
-    def corrected(kind: type[Run]) -> tuple[Corrections, float]:
-        with (
-            Progress(options.progress) as progress,
-            kind(parameters, options, "auto", progress) as run,
-        ):
-            run.take(reads)
-            coverage = _coverage(parameters, run.count())
-            return run.correct(coverage), coverage
+    def corrected(run: Run) -> tuple[Corrections, float]:
+        coverage = _coverage(run.parameters, run.count())
+        return run.correct(coverage), coverage
 
-    return _on_backend(corrected, options)
+    return _DRIVER.run_reads(reads, corrected, parameters, options)
 
 
-def plan_files(
-    in1: Paths,
-    in2: Paths = (),
-    *,
-    interleaved: bool = False,
-    parameters: CorrectionParameters | None = None,
-    phred_offset: PhredOffset = "auto",
-    options: RunOptions | None = None,
-) -> CorrectionPlan:
-    """Read the inputs and plan their correction without correcting anything.
+def _on_gpu() -> type[Run]:
+    from ngsgpu.correct.gpu_run import CorrectionOnGpu
 
-    Raises:
-        InputError: an input cannot be read.
-        UsageError: the files are inconsistent.
-    """
-    in1, in2 = listed(in1), listed(in2)
-    options = options or RunOptions()
-    lanes, _ = plan_lanes(in1, in2, in1[:1], in2[:1], interleaved=interleaved)
-    budget, contents = measure(lanes, options, phred_offset)
-    return plan_correction(
-        parameters or CorrectionParameters(),
-        contents,
-        threads=options.threads,
-        budget_bytes=budget,
-    )
+    return CorrectionOnGpu
+
+
+_DRIVER = ReadSetDriver[CorrectionParameters, Run, CorrectionPlan](
+    CorrectionParameters, CorrectionOnCpu, _on_gpu, plan_correction
+)
+plan_files = _DRIVER.plan_files

@@ -1,0 +1,151 @@
+"""Depletion as a stage: what is made of some records, and runs from files to files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ngsgpu.deplete.cpu import COUNTERS, copy_kept, find_kept
+from ngsgpu.deplete.index import HostIndex, open_index
+from ngsgpu.deplete.params import DepletionParameters
+from ngsgpu.deplete.stats import DepletionStatistics
+from ngsgpu.device.memory import format_size
+from ngsgpu.errors import DeviceMemoryError
+from ngsgpu.io.inputs import ReadFiles, plan_lanes
+from ngsgpu.io.paths import Paths
+from ngsgpu.io.text.pairs import Mates
+from ngsgpu.run.options import RunOptions
+from ngsgpu.run.record import Made, RecordDriver, RecordStage, Task
+
+if TYPE_CHECKING:
+    from ngsgpu.deplete.gpu import DepletionKernels
+
+
+def deplete_files(
+    index: str | Path,
+    in1: Paths,
+    out1: Paths,
+    in2: Paths = (),
+    out2: Paths = (),
+    *,
+    interleaved: bool = False,
+    parameters: DepletionParameters | None = None,
+    stats: str | Path | None = None,
+    options: RunOptions | None = None,
+) -> DepletionStatistics:
+    """Take the reads of a host out of files; mates stay together.
+
+    Args:
+        index: the host's, made by ``build_index``.
+        in1: files of single reads, of first mates, or of interleaved mates; ``-`` is standard
+            input.
+        out1: one output for each of ``in1``, or one for all; ``-`` is standard output. Names ending
+            in ``.gz`` or ``.zst`` are compressed.
+        in2: files of second mates, as many as ``in1``, or none.
+        out2: outputs for ``in2``.
+        interleaved: whether ``in1`` holds both mates.
+        parameters: what is the host's, and what is kept.
+        stats: JSON file for the statistics.
+        options: threads and so on.
+
+    Raises:
+        InputError: an input or the index cannot be read; no output was written.
+        UsageError: the files are inconsistent.
+        OutputError: an output cannot be written; none was.
+    """
+    lanes, outputs = plan_lanes(in1, in2, out1, out2, interleaved=interleaved)
+    options = options or RunOptions()
+    driver = RecordDriver(lanes, outputs, options, stats=stats, also_read=[index])
+    opened = open_index(index, options.threads)
+    driver.note_time("open")
+    return driver.run(Depletion(opened, parameters or DepletionParameters(), lanes[0]))
+
+
+class Depletion(RecordStage[DepletionStatistics]):
+    """Keeps the records of others than the host, or of the host alone, as they are.
+
+    Args:
+        index: the host's.
+        parameters: what is the host's, and what is kept.
+        lane: one of those that are read, which are alike.
+    """
+
+    NAME = "deplete"
+    DOING = "depleting"
+    WORK = "depletion"
+    phred_offset: Literal[33] = 33
+    """The reader then takes any qualities; they are only copied."""
+
+    def __init__(self, index: HostIndex, parameters: DepletionParameters, lane: ReadFiles) -> None:
+        self._index = index
+        self._parameters = parameters
+        self._lane = lane
+
+    def targets(self, lane: ReadFiles) -> Mapping[int, int]:
+        """See ``RecordStage``."""
+        return dict(enumerate(lane.outputs))
+
+    def no_counts(self) -> NDArray[np.int64]:
+        """See ``RecordStage``."""
+        return np.zeros(len(COUNTERS), dtype=np.int64)
+
+    def on_cpu(self, task: Task) -> Made:
+        """See ``RecordStage``."""
+        mates, lane, begin, end = task
+        first, second = mates[0], mates[-1]
+        kept = np.empty(end - begin, dtype=np.bool_)
+        counts = self.no_counts()
+        parameters, index = self._parameters, self._index
+        find_kept(
+            first, second, len(mates) == 2, begin, end, index.parameters.sampling(), index.table,
+            parameters.min_bases, parameters.millionths, parameters.keep_host, kept, counts,
+        )  # fmt: skip
+        sizes = [_bytes(own, begin, end) for own in mates]
+        rooms = [sum(sizes)] if lane.interleaved else sizes
+        pieces = []
+        for own, room in zip(mates, rooms, strict=False):
+            out = np.empty(room, dtype=np.uint8)
+            pieces.append(out[: copy_kept(own, second, lane.interleaved, begin, kept, out)])
+        return Made(pieces, counts)
+
+    def gpu_room(self, memory: int) -> int:
+        """See ``RecordStage``."""
+        from ngsgpu.run.record_gpu import LEAST_BYTES
+
+        rest = memory - self._index.table.nbytes
+        if rest < LEAST_BYTES:
+            raise DeviceMemoryError(
+                f"the index of {format_size(self._index.table.nbytes)} leaves too little of "
+                f"{format_size(memory)} of GPU memory; raise --gpu-memory or use --backend cpu"
+            )
+        return rest
+
+    def on_gpu(self, chunk_bytes: int) -> DepletionKernels:
+        """See ``RecordStage``."""
+        from ngsgpu.deplete.gpu import DepletionKernels
+
+        return DepletionKernels(self._index, self._parameters, self._lane, chunk_bytes)
+
+    def statistics(
+        self, options: RunOptions, backend: str, counts: NDArray[np.int64]
+    ) -> DepletionStatistics:
+        """See ``RecordStage``."""
+        statistics = DepletionStatistics.begun(
+            options,
+            backend,
+            self._parameters,
+            index=self._index.describe(),
+            paired=self._lane.paired,
+        )
+        statistics.count(counts)
+        return statistics
+
+
+def _bytes(mates: Mates, begin: int, end: int) -> int:
+    """Bytes of records, with a line feed that may be missing."""
+    starts, ends = mates.header_start[begin:end], mates.record_end[begin:end]
+    return int((ends - starts).sum(dtype=np.int64)) + (end - begin) + 1

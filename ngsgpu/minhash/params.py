@@ -1,0 +1,94 @@
+"""Parameters of the tables in which reads find each other."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ngsgpu.declared.limits import MAX_SEED
+from ngsgpu.declared.options import option, value
+from ngsgpu.declared.values import parameters
+from ngsgpu.errors import UsageError
+
+MAX_ENTRIES: Final = 16_384
+"""Table entries that a read looks at, over all tables."""
+
+PLACE_BITS: Final = 8
+
+
+@parameters
+class MinhashParameters:
+    """The search for overlapping reads (CARE, section 4.3.1)."""
+
+    kmer: int = option(
+        20,
+        "K",
+        "k-mer length: of the minhash tables, 8 to 32; with --method spectrum 11 to 31, and by "
+        "default chosen by the size of the genome.",
+        least=8,
+        most=32,
+    )
+    hashes: int = option(
+        48,
+        "N",
+        "Hash functions, one table each, 1 to 255; more find more overlaps but need more memory "
+        "(10 bytes per read and table).",
+        least=1,
+        most=255,
+    )
+    crowd_factor: float = value(
+        2.5,
+        "A bucket of more than this times the coverage comes from a repeat; a read examines that "
+        "many of its entries.",
+        least=0,
+        most=1000,
+    )
+    crowd_minimum: int = value(
+        10,
+        "Buckets of at most this many reads are never considered repeats.",
+        least=1,
+        most=MAX_ENTRIES,
+    )
+    seed: int = option(0, "N", "Seed of the hash functions.", least=0, most=MAX_SEED)
+
+    @property
+    def first_function(self) -> int:
+        """Number that the first hash function adds to a k-mer."""
+        return self.seed << 8
+
+    def max_bucket_size(self, coverage: float) -> int:
+        """Most reads in a bucket that is not a repeat's, at a coverage (reads per position)."""
+        return max(self.crowd_minimum, int(self.crowd_factor * coverage))
+
+    def window(self, coverage: float) -> int:
+        """Reads of a bucket that are looked at, so that all tables give ``MAX_ENTRIES`` at most."""
+        return min(self.max_bucket_size(coverage), MAX_ENTRIES // self.hashes)
+
+
+@parameters
+class EndParameters:
+    """How reads that begin inside a sequence are found."""
+
+    kmer: int = option(20, "K", "k-mer length of the tables, 8 to 32.", least=8, most=32)
+    window: int = value(50, "First bases of an end whose k-mers count.")
+    hashes: int = option(
+        4,
+        "N",
+        "Hash functions, one table each (17 bytes per read and table); 2 suffice for corrected "
+        "reads.",
+        least=1,
+        most=64,
+    )
+    seed: int = option(0, "N", "Seed of the hash functions.", least=0, most=MAX_SEED)
+
+    def __post_init__(self) -> None:
+        longest = self.kmer + (1 << PLACE_BITS) - 1
+        if not self.kmer <= self.window <= longest:
+            raise UsageError(
+                f"the window must be from {self.kmer} (the k-mer length) to {longest} bases, "
+                f"not {self.window}"
+            )
+
+    @property
+    def first_function(self) -> int:
+        """Number that the first hash function adds to a k-mer."""
+        return self.seed << 8

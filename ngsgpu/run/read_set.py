@@ -1,0 +1,233 @@
+"""The driver of stages that need all reads in memory, and read their inputs twice.
+
+A stage has a run on either backend (``staged``): reading, and steps of its own. The driver checks
+and opens the files, chooses the run, falls back to the CPU, and writes the statistics, for all
+stages alike; ``write`` and the like of a run read the inputs again.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Any, Generic, NamedTuple, TypeVar
+
+import numpy as np
+
+from ngsgpu.errors import UsageError
+from ngsgpu.io.compress.source import is_compressed
+from ngsgpu.io.inputs import ReadFiles, keep_streams, pair_inputs, warn_of_mates
+from ngsgpu.io.output.writer import OutputSet
+from ngsgpu.io.paths import Paths, check_distinct
+from ngsgpu.io.reread import unchanged
+from ngsgpu.io.text.reader import PhredOffset
+from ngsgpu.readset import ReadSet
+from ngsgpu.run.options import Contents, HostPlan, RunOptions, chunk_bytes_within, on_backend
+from ngsgpu.run.progress import Progress, say_if_compiling
+from ngsgpu.run.staged import Parameters, StagedRun
+from ngsgpu.run.statistics import RunStatistics
+
+P = TypeVar("P", bound=Parameters)
+R = TypeVar("R", bound=StagedRun[Any])
+M = TypeVar("M", bound=HostPlan)
+S = TypeVar("S", bound=RunStatistics)
+T = TypeVar("T")
+
+
+class OpenFiles(NamedTuple):
+    """Inputs and outputs of a run.
+
+    Attributes:
+        lanes: the inputs; streams are kept in files.
+        outputs: written together, when all has gone well.
+    """
+
+    lanes: list[ReadFiles]
+    outputs: OutputSet
+
+
+@dataclass(frozen=True)
+class ReadSetDriver(Generic[P, R, M]):
+    """Runs a stage.
+
+    Attributes:
+        parameters: makes the default parameters.
+        on_cpu: the run on the CPU.
+        on_gpu: imports the run on GPUs.
+        plan: plans the memory, of parameters, contents, ``threads`` and ``budget_bytes``.
+        needs_pairs: the error for reads without mates; empty if they do.
+    """
+
+    parameters: Callable[[], P]
+    on_cpu: type[R]
+    on_gpu: Callable[[], type[R]]
+    plan: Callable[..., M]
+    needs_pairs: str = ""
+
+    def lanes(self, in1: Paths, in2: Paths, interleaved: bool) -> list[ReadFiles]:
+        """The inputs of a run whose outputs are of other reads.
+
+        Raises:
+            UsageError: the files are inconsistent.
+        """
+        lanes = pair_inputs(in1, in2, interleaved=interleaved)
+        if self.needs_pairs and not lanes[0].paired:
+            raise UsageError(self.needs_pairs)
+        return lanes
+
+    def run_files(
+        self,
+        lanes: Sequence[ReadFiles],
+        outputs: Sequence[str],
+        steps: Callable[[R, OpenFiles], S],
+        *,
+        parameters: P | None,
+        phred_offset: PhredOffset,
+        stats: str | Path | None,
+        options: RunOptions | None,
+    ) -> S:
+        """Run from files to files.
+
+        Args:
+            lanes: the inputs.
+            outputs: files of reads.
+            steps: all that follows reading, up to the statistics.
+            parameters: of the stage; None: the default ones, as for ``options``.
+            phred_offset: 33, 64 or ``auto``.
+            stats: JSON file for the statistics.
+            options: threads, memory and so on.
+
+        Raises:
+            InputError: an input cannot be read; no output was written.
+            UsageError: an output would overwrite an input or another output.
+            HostMemoryError: the memory does not suffice.
+            DeviceError: the GPU failed, and the CPU may not take over.
+            OutputError: an output cannot be written; none was.
+        """
+        chosen, options = parameters or self.parameters(), options or RunOptions()
+        paths = outputs if stats is None else [*outputs, str(stats)]
+        begin = time.monotonic()
+        with _open_files(lanes, paths, options) as files, Progress(options.progress) as progress:
+
+            def run(kind: type[R]) -> S:
+                with kind(chosen, options, phred_offset, progress) as run:
+                    run.read(files.lanes)
+                    return steps(run, files)
+
+            statistics = self._on_backend(run, options, lambda: not files.outputs.started)
+            statistics.time_s["total"] = round(time.monotonic() - begin, 3)
+            if stats is not None:
+                files.outputs.write(len(outputs), statistics.to_json().encode())
+        return statistics
+
+    def run_reads(
+        self,
+        reads: ReadSet,
+        steps: Callable[[R], T],
+        parameters: P | None,
+        options: RunOptions | None,
+    ) -> T:
+        """Run on reads that are in memory.
+
+        Args:
+            reads: the reads.
+            steps: all that is done with them.
+            parameters: of the stage; None: the default ones, as for ``options``.
+            options: threads, memory and so on.
+        """
+        chosen, how = parameters or self.parameters(), options or RunOptions()
+
+        def run(kind: type[R]) -> T:
+            with Progress(how.progress) as progress, kind(chosen, how, "auto", progress) as run:
+                run.take(reads)
+                return steps(run)
+
+        return self._on_backend(run, how, lambda: True)
+
+    def plan_files(
+        self,
+        in1: Paths,
+        in2: Paths = (),
+        *,
+        interleaved: bool = False,
+        parameters: P | None = None,
+        phred_offset: PhredOffset = "auto",
+        options: RunOptions | None = None,
+    ) -> M:
+        """Read the inputs and plan a run without doing anything else.
+
+        Raises:
+            InputError: an input cannot be read.
+            UsageError: the files are inconsistent.
+        """
+        options = options or RunOptions()
+        budget = options.budget
+        return self.plan(
+            parameters or self.parameters(),
+            _measure(self.lanes(in1, in2, interleaved), options, phred_offset, budget),
+            threads=options.threads,
+            budget_bytes=budget,
+        )
+
+    def _on_backend(
+        self, run: Callable[[type[R]], T], options: RunOptions, may_begin_again: Callable[[], bool]
+    ) -> T:
+        return on_backend(
+            options,
+            lambda: run(self.on_gpu()),
+            lambda: run(self.on_cpu),
+            may_begin_again=may_begin_again,
+        )
+
+
+@contextmanager
+def _open_files(
+    lanes: Sequence[ReadFiles], outputs: Sequence[str], options: RunOptions
+) -> Iterator[OpenFiles]:
+    """Check and open the files of a run that reads its inputs twice.
+
+    Raises:
+        InputError: an input cannot be read, or changed during the block.
+        UsageError: an output would overwrite an input or another output.
+        OutputError: an output cannot be written; none was.
+    """
+    check_distinct([path for lane in lanes for path in lane.inputs], outputs)
+    warn_of_mates(lanes)
+    say_if_compiling()
+    with (
+        OutputSet(
+            outputs, threads=options.threads, compression_level=options.compress_level
+        ) as output_set,
+        keep_streams(lanes) as kept,
+        unchanged(path for lane in kept for path in lane.inputs),
+    ):
+        yield OpenFiles(kept, output_set)
+
+
+def _measure(
+    lanes: Sequence[ReadFiles], options: RunOptions, phred_offset: PhredOffset, budget: int
+) -> Contents:
+    """Contents of the inputs of a run that only plans.
+
+    Raises:
+        InputError: an input cannot be read.
+    """
+    reads = bases = longest = inflated = 0
+    with keep_streams(lanes) as kept:
+        for lane in kept:
+            compressed = {path for path in lane.inputs if is_compressed(path)}
+            for batch in chain.from_iterable(
+                lane.batches(
+                    threads=options.threads,
+                    phred_offset=phred_offset,
+                    chunk_bytes=chunk_bytes_within(budget, options.chunk_bytes),
+                )
+            ):
+                reads += len(batch)
+                bases += int(batch.seq_len.sum(dtype=np.int64))
+                longest = max(longest, int(batch.seq_len.max(initial=0)))
+                inflated += len(batch.text) if batch.path in compressed else 0
+    return Contents(reads, bases, longest, lanes[0].paired, inflated=inflated)
