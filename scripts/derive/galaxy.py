@@ -39,6 +39,17 @@ _FASTQ = "fastqsanger,fastqsanger.gz"
 _READS = f"{_FASTQ},fasta,fasta.gz"
 
 
+# Samples are named after their reports.
+_LINK_REPORTS = [
+    "#import re",
+    "#for $file in $reports",
+    "    #set $name = $file.element_identifier.split('.')[0]",
+    "    #set $sample = re.sub('[^A-Za-z0-9_-]', '_', $name)",
+    "    ln -s '$file' '${sample}.kraken2.report.txt' &&",
+    "#end for",
+]
+
+
 def files(known: tuple[Stage, ...]) -> dict[Path, str]:
     """The tools of all commands, and what they share, by path."""
     made = {FOLDER / f"ngsgpu_{tool_of(stage)}.xml": _tool(stage) for stage in known}
@@ -81,10 +92,10 @@ def _tool(stage: Stage) -> str:
         summary=stage.summary.rstrip("."),
         command=list(_command(stage)),
         inputs=[_input(stage, own) for own in shown if not own.written],
-        fields=[_field(own, needed=True) for own in stage.params],
+        fields=[_field(own, "sample" if own.kind is str else "0") for own in stage.params],
         chosen=optional,
         free=any(own.required for own in shown if own.written),
-        options=[_field(own) for own in options(stage)],
+        options=[_field(own, _default(own)) for own in options(stage)],
         outputs=outputs,
         test=_test(stage, shown, outputs, optional),
         help=_help(stage),
@@ -120,7 +131,7 @@ def _format(file: File) -> str:
 
 
 def _path(file: File) -> str:
-    """Where the command writes; the names of tables in Galaxy never say that they are compressed."""
+    """Where the command writes; tables in Galaxy are never compressed."""
     if file.kind == "directory":
         return f"{file.name}.tar.gz"
     end = file.suffix.partition(".")[2] or file.suffix
@@ -160,37 +171,45 @@ def _label(parameter: Parameter) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _field(parameter: Parameter, *, needed: bool = False) -> str:
-    """An option of the form, as XML."""
-    option, default = parameter.option, parameter.default
-    name = f"argument={quoteattr(parameter.flag)}"
-    text = meaning(parameter)
-    if default in (None, "", ...) and not needed and (option.shown_default or option.word):
+def _default(parameter: Parameter) -> str:
+    """The value of a field of the form before it is changed; empty if it holds none."""
+    default = parameter.default
+    if isinstance(default, tuple):
+        return ",".join(map(str, default))
+    return "" if default in (None, ...) else str(default)
+
+
+def _field(parameter: Parameter, value: str) -> str:
+    """An option of the form, as XML; one without a value may be left empty."""
+    option, text = parameter.option, meaning(parameter)
+    if not value and (option.shown_default or option.word):
         text += f" Default: {option.shown_default or option.word}."
+    name = f"argument={quoteattr(parameter.flag)}"
     texts = f"label={quoteattr(_label(parameter))} help={quoteattr(text)}"
     if parameter.kind is bool:
-        values = f'truevalue="{parameter.flag}" falsevalue="" checked="{str(default).lower()}"'
+        values = f'truevalue="{parameter.flag}" falsevalue="" checked="{value.lower()}"'
         return f'<param {name} type="boolean" {values} {texts}/>'
-    if default in (None, "", ...):
-        value = ' value="sample"' if parameter.kind is str else ' value="0"'
-        value = value if needed else ' optional="true"'
-    else:
-        value = f" value={quoteattr(str(default))}"
+    empty = "" if value else ' optional="true"'
     if option.choices:
-        own = "" if default not in (None, "", ...) else ' optional="true"'
         choices = "".join(
-            f'<option value="{choice}"{_SELECTED * (choice == default)}>{choice}</option>'
-            for choice in option.choices
+            f'<option value="{own}"{_SELECTED * (str(own) == value)}>{own}</option>'
+            for own in option.choices
         )
-        return f'<param {name} type="select"{own} {texts}>{choices}</param>'
+        return f'<param {name} type="select"{empty} {texts}>{choices}</param>'
+    given = f" value={quoteattr(value)}" if value else empty
     kind = {int: "integer", float: "float"}.get(parameter.kind, "text")
-    return f'<param {name} type="{kind}"{value}{_range(parameter)} {texts}/>'
+    # Galaxy's numbers can be left empty, but hold no word: text where the word says something else.
+    if parameter.is_tuple or (option.word and option.shown_default):
+        return f'<param {name} type="text"{given} {texts}/>'
+    return f'<param {name} type="{kind}"{given}{_range(parameter)} {texts}/>'
 
 
 def _range(parameter: Parameter) -> str:
     option = parameter.option
-    least = option.least if option.least is not None else option.above
-    limits = {"min": least, "max": option.most}
+    limits = {
+        "min": option.above if option.least is None else option.least,
+        "max": option.below if option.most is None else option.most,
+    }
     return "".join(f' {name}="{own}"' for name, own in limits.items() if own is not None)
 
 
@@ -199,14 +218,11 @@ def _command(stage: Stage) -> Iterator[str]:
     shown = _shown(stage)
     for own in shown:
         if own.kind == "directory" and not own.written:
-            unpack = f"mkdir '{own.name}_in' && tar -xf '${_variable(own)}' -C '{own.name}_in' --strip-components=1 &&"
-            yield from _if(own, [unpack])
+            place = f"'{own.name}_in'"
+            unpack = f"tar -xf '${_variable(own)}' -C {place} --strip-components=1 &&"
+            yield from _if(own, [f"mkdir {place} &&", unpack])
         elif own.kind == "report":
-            yield "#import re"
-            yield f"#for $file in ${own.name}"
-            yield "    #set $sample = re.sub('[^A-Za-z0-9_-]', '_', $file.element_identifier.split('.')[0])"
-            yield "    ln -s '$file' '${sample}.kraken2.report.txt' &&"
-            yield "#end for"
+            yield from _LINK_REPORTS
         elif own.inside:
             yield f"mkdir '{own.name}' &&"
     yield f"ngsgpu {stage.call}"
@@ -218,12 +234,12 @@ def _command(stage: Stage) -> Iterator[str]:
         value = f"$options.{name_of(parameter)}"
         if parameter.kind is bool:
             yield f"    {value}"
-        elif parameter.default in (None, "", ...):
-            yield f"#if str({value}) not in ('', 'None')"
+        else:
+            # An option with its default's value is none that was given.
+            unchanged = tuple(dict.fromkeys(("", "None", _default(parameter))))
+            yield f"#if str({value}) not in {unchanged}"
             yield f"    {parameter.flag} '{value}'"
             yield "#end if"
-        else:
-            yield f"    {parameter.flag} '{value}'"
     if "threads" in stage.options:
         yield "    --threads \\${GALAXY_SLOTS:-1}"
     if "memory" in stage.options:
@@ -245,7 +261,9 @@ def _argument(file: File) -> Iterator[str]:
         inside = f"/{file.inside}" if file.inside else ""
         yield from _if(file, [f"    {flag}'{file.name}_in{inside}'"])
     elif file.is_list:
-        yield from _if(file, [f"#for $file in ${_variable(file)}", f"    {flag}'$file'", "#end for"])
+        yield from _if(
+            file, [f"#for $file in ${_variable(file)}", f"    {flag}'$file'", "#end for"]
+        )
     else:
         yield from _if(file, [f"    {flag}'${_variable(file)}'"])
 
@@ -268,11 +286,7 @@ def _test(
 ) -> dict[str, Any]:
     inputs = [(_variable(own), own.data, _type(own)) for own in shown if not own.written]
     wanted = [own.name for own in optional if own.name != "fasta"]
-    expected = [
-        own
-        for own in outputs
-        if own["filter"] in ("", "in2") or own["name"] in wanted
-    ]
+    expected = [own for own in outputs if own["filter"] in ("", "in2") or own["name"] in wanted]
     return {"inputs": inputs, "written": ",".join(wanted), "outputs": expected}
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import textwrap
 from collections.abc import Iterator
@@ -81,10 +80,8 @@ def _pattern(stage: Stage, group: list[File]) -> str:
         return names[0]
     if _mates(stage):
         return names[0].replace("_1.", "*.")
-    start = os.path.commonprefix(names)
-    ends = [name.removeprefix(start) for name in names]
-    end = os.path.commonprefix([own[::-1] for own in ends])[::-1]
-    return f"{start}{{{','.join(own.removesuffix(end) for own in ends)}}}{end}"
+    # Of first and second mates: what they share, and a digit.
+    return names[0].replace("_1.", "_{1,2}.")
 
 
 def _mates(stage: Stage) -> bool:
@@ -105,8 +102,7 @@ def _process(stage: Stage) -> str:
         mates=_mates(stage),
         channels=list(_channel_lines(stage)),
         outputs=[
-            (f"{text:{width}}", own.name)
-            for text, own in zip(left, outputs(stage), strict=True)
+            (f"{text:{width}}", own.name) for text, own in zip(left, outputs(stage), strict=True)
         ],
         further=[line.replace("\0", " ") for line in further],
         definitions=list(_definitions(stage)),
@@ -122,7 +118,9 @@ def _channel_lines(stage: Stage) -> Iterator[str]:
             place = f"{own.name}{'' if own.folder else '*'}/*"
             staged = f", stageAs: '{place}'" if own.is_list else ""
             is_reads = own.name == "r1"
-            parts.append("path(reads, stageAs: 'input*/*')" if is_reads else f"path({own.name}{staged})")
+            parts.append(
+                "path(reads, stageAs: 'input*/*')" if is_reads else f"path({own.name}{staged})"
+            )
         if number == 1:
             parts += [f"val({own.name})" for own in stage.params if own.kind is int]
         yield f"tuple {', '.join(parts)}"
@@ -195,8 +193,8 @@ def _arguments(stage: Stage) -> Iterator[str]:
     for parameter in stage.params:
         value = parameter.name if parameter.kind is int else "prefix"
         yield f"{parameter.flag} ${{{value}}}"
-    given = {"memory": " ${memory}", "backend": " ${device}"}
-    resources = "".join(text for name, text in given.items() if name in stage.options)
+    devices = {"memory": " ${memory}", "backend": " ${device}"}
+    resources = "".join(text for name, text in devices.items() if name in stage.options)
     if "threads" in stage.options:
         yield f"--threads ${{task.cpus}}{resources}"
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-import yaml
-
+from scripts.derive.as_yaml import Quoting, dump
 from scripts.derive.stages import File, Stage, meaning
 
 if TYPE_CHECKING:
@@ -42,9 +41,7 @@ _VERSION = {
 }
 
 
-def description(
-    name: str, stage: Stage, channels: list[list[File]], outputs: list[Output]
-) -> str:
+def description(name: str, stage: Stage, channels: list[list[File]], outputs: list[Output]) -> str:
     """``meta.yml`` of a module.
 
     Args:
@@ -77,9 +74,9 @@ def description(
         "authors": ["@ngsgpu"],
         "maintainers": ["@ngsgpu"],
     }
-    text = yaml.dump(content, Dumper=_Dumper, sort_keys=False, width=2**16, allow_unicode=True)
+    text = dump(content, Quoting)
     text = re.sub(r"^(?=(input|output|topics|authors):)", "\n", text, flags=re.MULTILINE)
-    formats = {number: title for number, title in _EDAM.values()}
+    formats = dict(_EDAM.values())
     return _HEAD + re.sub(
         r'(edam: "\S+format_)(\d+)"', lambda own: f"{own[0]} # {formats[int(own[2])]}", text
     )
@@ -123,23 +120,3 @@ def _described(file: File, text: str, pattern: str) -> dict[str, Any]:
     known = _EDAM.get(file.kind)
     edam = [{"edam": f"http://edamontology.org/format_{known[0]}"}] if known else []
     return {"type": "file", "description": text, "pattern": pattern, "ontologies": edam}
-
-
-class _Dumper(yaml.SafeDumper):
-    """YAML as nf-core formats it: lists indented, nothing shared."""
-
-    def increase_indent(self, flow: bool = False, indentless: bool = False) -> Any:
-        """Indent lists below their key."""
-        return super().increase_indent(flow, False)
-
-    def ignore_aliases(self, data: Any) -> bool:
-        """Write the same value again."""
-        return True
-
-
-def _text(dumper: yaml.SafeDumper, text: str) -> yaml.Node:
-    style = "|" if "\n" in text else '"' if not re.fullmatch(r"[\w./-]+( [\w./-]+)*", text) else None
-    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
-
-
-_Dumper.add_representer(str, _text)

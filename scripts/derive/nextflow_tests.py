@@ -51,7 +51,9 @@ def tests(stage: Stage, *, gpu: bool = False) -> str:
     made = [_test(stage, first)]
     if not gpu:
         made += [_test(stage, own) for own in others]
-        made.append(made[0] | {"name": f"{first['name']} - stub", "stub": True, "asserts": _all(stage)})
+        made.append(
+            made[0] | {"name": f"{first['name']} - stub", "stub": True, "asserts": _all(stage)}
+        )
     name = nextflow.module_of(stage)
     tags = sorted({name, *made[0]["setup"]})
     return render("nf.test.j2", name=name, gpu=gpu, tags=tags, tests=made)

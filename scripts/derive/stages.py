@@ -178,7 +178,7 @@ class Stage:
     @cached_property
     def left_out(self) -> dict[str, str]:
         """Why options are in no product."""
-        known = table()["left_out"]
+        known: dict[str, dict[str, str]] = table()["left_out"]
         leaves = dict.fromkeys(self.told.get("leaves", ()), "of other uses of the command")
         return known["*"] | known.get(self.name, {}) | leaves
 
@@ -211,8 +211,9 @@ class Stage:
 
 def meaning(parameter: Parameter) -> str:
     """The help of a parameter, without what concerns only the command line."""
-    text = _SPOKEN.sub("", " ".join(parameter.option.help.split()))
-    return text[:1].upper() + text[1:]
+    help_ = " ".join(parameter.option.help.split())
+    text = _SPOKEN.sub("", help_)
+    return text if help_.startswith(text[:1]) else text[:1].upper() + text[1:]
 
 
 @cache

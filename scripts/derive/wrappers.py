@@ -19,8 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import yaml
-
+from scripts.derive.as_yaml import dump
 from scripts.derive.stages import ROOT, File, Stage, meaning, render, stages
 
 FOLDER = ROOT / "wrappers" / "ngsgpu"
@@ -61,7 +60,11 @@ def _code(stage: Stage) -> str:
         if own.name in stage.told.get("required", ()):
             value = f"str(snakemake.params.{own.name})"
         values.append((own.flag, value))
-    given = {"threads": "--threads {snakemake.threads}", "memory": "{memory}", "backend": "{device}"}
+    given = {
+        "threads": "--threads {snakemake.threads}",
+        "memory": "{memory}",
+        "backend": "{device}",
+    }
     return render(
         "wrapper.py.j2",
         stage=stage,
@@ -74,7 +77,7 @@ def _code(stage: Stage) -> str:
 
 def _formatted(code: str) -> str:
     """Code as the wrapper repository formats it."""
-    command = ["ruff", "format", "--quiet", "--stdin-filename", FOLDER / "wrapper.py", "-"]
+    command = ["ruff", "format", "--quiet", "--stdin-filename", f"{FOLDER}/wrapper.py", "-"]
     done = subprocess.run(command, input=code, capture_output=True, text=True, check=True)
     return done.stdout
 
@@ -95,7 +98,7 @@ def _description(stage: Stage) -> str:
         "output": {file.name: _meaning(file) for file in stage.outputs},
         "params": params | {"extra": more},
     } | ({"notes": notes} if notes else {})
-    return yaml.dump(content, Dumper=_Dumper, sort_keys=False, width=2**16, allow_unicode=True)
+    return dump(content)
 
 
 def _meaning(file: File) -> str:
@@ -105,22 +108,6 @@ def _meaning(file: File) -> str:
     if file.kind == "directory" and file.written:
         text += " A `directory()`."
     return text + ("" if file.required else " (optional)")
-
-
-class _Dumper(yaml.SafeDumper):
-    """YAML with paragraphs as they are, and lists indented."""
-
-    def increase_indent(self, flow: bool = False, indentless: bool = False) -> Any:
-        """Indent lists below their key."""
-        return super().increase_indent(flow, False)
-
-
-def _text(dumper: yaml.SafeDumper, text: str) -> yaml.Node:
-    style = "|" if "\n" in text else None
-    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
-
-
-_Dumper.add_representer(str, _text)
 
 
 def _examples(stage: Stage) -> str:
@@ -150,9 +137,7 @@ def _essential(stage: Stage) -> list[str]:
 
 def _rule(stage: Stage, example: dict[str, Any]) -> dict[str, Any]:
     shown = [
-        own
-        for own in stage.files
-        if "only" not in example or own.parameter.name in example["only"]
+        own for own in stage.files if "only" not in example or own.parameter.name in example["only"]
     ]
     wildcard = "{" + example.get("wildcard", "sample") + "}"
     stem = f"{example['folder']}/{wildcard}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -12,6 +13,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from tests.support.copies import programs
 from tests.support.workflow import ROOT
 
 FOLDER = ROOT / "packaging" / "galaxy"
@@ -79,7 +81,13 @@ def test_tool(path: Path, tmp_path: Path) -> None:
     line = " ".join(str(command).split("\n"))
     work = tmp_path / "work"
     work.mkdir()
-    done = subprocess.run(["bash", "-ec", line], cwd=work, capture_output=True, text=True)
+    done = subprocess.run(
+        ["bash", "-ec", line],
+        cwd=work,
+        env=os.environ | {"PATH": f"{programs()}:{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+    )
     assert done.returncode == 0, f"{line}\n{done.stderr}"
     expected = {own.get("name") for own in tool.findall("tests/test/output")}
     for output in tool.findall("outputs/data"):

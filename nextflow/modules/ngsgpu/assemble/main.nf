@@ -23,7 +23,7 @@ process NGSGPU_ASSEMBLE {
 
     script:
     // Further options, which docs/options.md explains:
-    // --interleaved, --method growth|euler, --kmers K,K,...|auto, --min-abundance N|auto,
+    // --interleaved, --method growth|euler, --min-abundance N|auto, --kmers K,K,...|auto,
     // --min-quality Q, --bubbles errors|merge|keep, --min-contig N, --compress-level N, --quiet,
     // --phred-offset auto|33|64
     def args = task.ext.args ?: ''

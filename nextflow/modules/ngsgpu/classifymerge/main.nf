@@ -30,7 +30,7 @@ process NGSGPU_CLASSIFYMERGE {
     // --compress-level N, --no-verify, --quiet
     def args = task.ext.args ?: ''
     def prefix = task.ext.prefix ?: "${meta.id}"
-    def candidates_files = (candidates instanceof List ? candidates : [candidates]).collect { file -> "${file}" }
+    def candidates_files = (candidates instanceof List ? candidates : [candidates])
     """
     ngsgpu classify-merge \\
         ${candidates_files.join(' ')} \\

@@ -24,7 +24,7 @@ process NGSGPU_CLASSIFYTABLE {
     // --ranks LIST
     def args = task.ext.args ?: ''
     def prefix = task.ext.prefix ?: "${meta.id}"
-    def reports_files = (reports instanceof List ? reports : [reports]).collect { file -> "${file}" }
+    def reports_files = (reports instanceof List ? reports : [reports])
     """
     ngsgpu classify-table \\
         ${reports_files.join(' ')} \\

@@ -20,11 +20,11 @@ process NGSGPU_CORRECT {
 
     script:
     // Further options, which docs/options.md explains:
-    // --interleaved, --coverage X, --method msa|spectrum, --kmer K, --hashes N,
-    // --quality-bits 8|2|1|0, --anchor-threshold P, --candidate-threshold P, --keep-variants N,
-    // --classic, --min-count N, --rule search|voting|exhaustive, --filter exact|bloom, --mutations N,
-    // --max-changes N, --trim, --mask, --quality, --compress-level N, --quiet,
-    // --phred-offset auto|33|64, --seed N
+    // --interleaved, --method msa|spectrum, --coverage X, --kmer K, --hashes N, --seed N,
+    // --quality-bits 8|2|1|0, --anchor-threshold P, --candidate-threshold P, --classic,
+    // --keep-variants N, --mask, --quality, --min-count N, --rule search|voting|exhaustive,
+    // --filter exact|bloom, --mutations N, --max-changes N, --trim, --compress-level N, --quiet,
+    // --phred-offset auto|33|64
     def args = task.ext.args ?: ''
     def prefix = task.ext.prefix ?: "${meta.id}"
     def files = reads instanceof List ? reads : [reads]

@@ -21,7 +21,7 @@ process NGSGPU_DEPLETEINDEX {
     // --kmer K, --one-in N, --max-repeats N, --quiet
     def args = task.ext.args ?: ''
     def prefix = task.ext.prefix ?: "${meta.id}"
-    def references_files = (references instanceof List ? references : [references]).collect { file -> "${file}" }
+    def references_files = (references instanceof List ? references : [references])
     def exclude_files = (exclude instanceof List ? exclude : [exclude]).collect { file -> "--exclude ${file}" }
     def memory = task.memory ? "--memory ${task.memory.toMega()}M" : ''
     """

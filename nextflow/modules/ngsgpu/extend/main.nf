@@ -21,12 +21,12 @@ process NGSGPU_EXTEND {
 
     script:
     // Further options, which docs/options.md explains:
-    // --interleaved, --library pe|mp, --insert-size N, --insert-sd N, --min-length N, --max-length N,
-    // --strict 0|1|2, --gap-mismatches N, --confirm-ratio X, --confirm-matches X, --merge-overlap N,
-    // --outward, --kmer K, --hashes N, --step N, --min-reads N, --min-overlap N,
-    // --min-overlap-ratio X, --max-mismatch-ratio X, --quality-bits 8|2|1|0, --gap-quality Q, --fasta,
-    // --include-remaining, --unsorted, --compress-level N, --quiet, --phred-offset auto|33|64,
-    // --seed N
+    // --interleaved, --library pe|mp, --kmer K, --hashes N, --seed N, --quality-bits 8|2|1|0,
+    // --strict 0|1|2, --insert-size N, --insert-sd N, --min-length N, --max-length N, --step N,
+    // --min-reads N, --min-overlap N, --min-overlap-ratio X, --max-mismatch-ratio X,
+    // --gap-mismatches N, --confirm-ratio X, --confirm-matches X, --merge-overlap N, --outward,
+    // --gap-quality Q, --fasta, --include-remaining, --unsorted, --compress-level N, --quiet,
+    // --phred-offset auto|33|64
     def args = task.ext.args ?: ''
     def prefix = task.ext.prefix ?: "${meta.id}"
     def inputs = reads.collate(2).collect { pair -> "-i ${pair[0]} -I ${pair[1]}" }

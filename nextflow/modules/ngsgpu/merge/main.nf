@@ -22,11 +22,11 @@ process NGSGPU_MERGE {
 
     script:
     // Further options, which docs/options.md explains:
-    // --interleaved-in, --interleaved-out, --flash, --overlap likelihood|flash, --min-overlap N,
-    // --max-overlap N|auto, --max-mismatch-density X, --read-length N, --fragment-length N,
-    // --fragment-deviation N, --allow-outies, --trim-adapters, --correct-only,
-    // --quality calibrated|edgar|flash, --max-quality Q, --mask-ties, --cap-mismatch-quals,
-    // --phred-offset auto|33|64, --compress-level N, --quiet
+    // --interleaved-in, --interleaved-out, --flash, --phred-offset auto|33|64,
+    // --overlap likelihood|flash, --min-overlap N, --max-overlap N|auto, --max-mismatch-density X,
+    // --allow-outies, --quality calibrated|edgar|flash, --cap-mismatch-quals, --max-quality Q,
+    // --mask-ties, --trim-adapters, --correct-only, --read-length N, --fragment-length N,
+    // --fragment-deviation N, --compress-level N, --quiet
     def args = task.ext.args ?: ''
     def prefix = task.ext.prefix ?: "${meta.id}"
     def inputs = reads.collate(2).collect { pair -> "-i ${pair[0]} -I ${pair[1]}" }
