@@ -12,9 +12,8 @@ import yaml
 from ngsgpu.declared.parameters import Parameter
 from scripts.derive import galaxy, nextflow, schema, wrappers
 from scripts.derive.__main__ import products
-from scripts.derive.stages import RESOURCES, Stage, commands, names_files, reason_without
+from scripts.derive.stages import RESOURCES, Stage, commands, names_files, reason_without, table
 from scripts.derive.stages import stages as known
-from scripts.derive.stages import table
 
 STAGES = known()
 
