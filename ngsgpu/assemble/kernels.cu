@@ -2,6 +2,7 @@
 // is ngsgpu/assemble/graph.py and chains.py, whose words are used here: nodes, directions.
 #include "ngsgpu/device/cuda/warp.cuh"
 #include "ngsgpu/kmers/kmer.cuh"
+#include "ngsgpu/sequence/search.cuh"
 
 namespace {
 
@@ -40,15 +41,12 @@ struct Index {
     // The place of a k-mer, or -1.
     __device__ __forceinline__ int place_of(const uint64_t* wanted) const {
         const uint64_t part = wanted[0] >> (64 - bits);
-        int low = starts[part], high = starts[part + 1];
-        const int end = high;
+        const int end = starts[part + 1];
         uint64_t own[W];
-        while (low < high) {
-            const int middle = (low + high) / 2;
-            load(middle, own);
-            if (is_less<W>(own, wanted)) low = middle + 1;
-            else high = middle;
-        }
+        const int low = first_not_before(int(starts[part]), end, [&](int place) {
+            load(place, own);
+            return is_less<W>(own, wanted);
+        });
         if (low == end) return -1;
         load(low, own);
         return is_less<W>(wanted, own) ? -1 : low;

@@ -186,9 +186,15 @@ class _Values(click.ParamType[Any]):
         """The value or a tuple of them; None for the word."""
         if value == self._word:
             return None
-        if not self._is_tuple:
-            return self._kind.convert(value, param, ctx)
-        return tuple(self._kind.convert(own, param, ctx) for own in value.split(",") if own)
+        try:
+            if not self._is_tuple:
+                return self._kind.convert(value, param, ctx)
+            return tuple(self._kind.convert(own, param, ctx) for own in value.split(",") if own)
+        except click.BadParameter:
+            name = max(param.opts, key=len) if param is not None else ""
+            word = "" if self._word is None else f"{self._word} or "
+            wanted = "numbers with commas between" if self._is_tuple else "a number"
+            raise UsageError(f"{name} must be {word}{wanted}, not {value!r}") from None
 
 
 class Argument(click.Argument):

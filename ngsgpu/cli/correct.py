@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Mapping
 from typing import Any, Literal
 
 from ngsgpu.cli.options import FirstOutputs, ReadsOrFirstMates, SecondMates, SecondOutputs, StageRun
@@ -55,20 +56,38 @@ def correct(
 
     Pairs:          ngsgpu correct -i R1.fq -I R2.fq -o C1.fq -O C2.fq
     """
-    other, given = (msa, spectrum) if method == "spectrum" else (spectrum, msa)
-    for name in other.given:
-        if name not in given.given and not (method == "spectrum" and name == "kmer"):
-            raise UsageError(f"`{name}` has no effect with --method {method}; leave it out")
-    if method == "msa" and (trim or split is not None):
-        name = "trim" if trim else "split"
-        raise UsageError(f"`{name}` is for --method spectrum; add it")
-    if method == "spectrum":
-        idle = "max_changes" if spectrum.given.get("rule", "search") != "search" else "mutations"
-        if idle in spectrum.given:
-            rules = "voting or exhaustive" if idle == "mutations" else "search"
-            raise UsageError(f"`{idle}` is for --rule {rules}; leave it out, or add that")
+    _refuse_what_has_no_effect(method, msa.given, spectrum.given, trim, split)
     _run(method, msa, spectrum, run, files=(in1 or [], out1 or [], in2 or [], out2 or []),
          interleaved=interleaved, trim=trim, split=split)  # fmt: skip
+
+
+def _refuse_what_has_no_effect(
+    method: str,
+    msa: Mapping[str, Any],
+    spectrum: Mapping[str, Any],
+    trim: bool,
+    split: str | None,
+) -> None:
+    """Refuse options that change nothing, by what was given of the options of both methods.
+
+    Raises:
+        UsageError: names the first.
+    """
+    if method == "msa":
+        own = {"trim": trim, "split": split is not None}
+        given = [name for name in spectrum if name not in msa]
+        given += [name for name, is_given in own.items() if is_given]
+        purpose = "for --method spectrum; add it"
+    else:
+        given = [name for name in msa if name not in spectrum and name != "kmer"]
+        purpose = "for --method msa; leave it out with --method spectrum"
+        rule = spectrum.get("rule", "search")
+        if not given and rule == "search" and "mutations" in spectrum:
+            given, purpose = ["mutations"], "for --rule voting or exhaustive; add it"
+        elif not given and rule != "search" and "max_changes" in spectrum:
+            given, purpose = ["max_changes"], f"for --rule search; leave it out with {rule}"
+    for name in given:
+        raise UsageError(f"`{name}` is {purpose}")
 
 
 def _run(

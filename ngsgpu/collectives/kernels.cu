@@ -1,6 +1,7 @@
 // Data between GPUs, and items by the GPU that they are for.
 #include "ngsgpu/device/cuda/block.cuh"
 #include "ngsgpu/device/cuda/warp.cuh"
+#include "ngsgpu/sequence/search.cuh"
 
 namespace {
 
@@ -108,13 +109,8 @@ __device__ __forceinline__ void own_ranges(const Key* keys, int64_t count, const
     const int64_t step = int64_t(gridDim.x) * kThreads;
     for (int64_t i = int64_t(blockIdx.x) * kThreads + threadIdx.x; i < count; i += step) {
         const Key key = keys[i];
-        int low = 0, high = parts - 1;
-        while (low < high) {
-            const int middle = (low + high) / 2;
-            if (own[middle] <= key) low = middle + 1;
-            else high = middle;
-        }
-        owners[i] = uint8_t(low);
+        const auto is_before = [&](int part) { return own[part] <= key; };
+        owners[i] = uint8_t(first_not_before(0, parts - 1, is_before));
     }
 }
 

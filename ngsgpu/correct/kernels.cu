@@ -9,6 +9,7 @@
 #include "ngsgpu/correct/workspace.cuh"
 #include "ngsgpu/device/cuda/reduce.cuh"
 #include "ngsgpu/readset/reads.cuh"
+#include "ngsgpu/sequence/search.cuh"
 
 constexpr int MIN_BLOCKS = 4;  // a multiprocessor; 5 leave too few registers, measured
 constexpr uint8_t HIGH_QUALITY = 1, LOW_QUALITY = 2;
@@ -20,12 +21,8 @@ __device__ void mark_ambiguous(const AmbiguousBases& all, int64_t anchor, int le
     for (int i = thread; i < (length + 31) / 32; i += blockDim.x) ambiguous[i] = 0;
     if (all.count == 0) return;
     if (thread == 0) {
-        int64_t low = 0, high = all.count;
-        while (low < high) {
-            const int64_t middle = (low + high) >> 1;
-            if (all.reads[middle] < anchor) low = middle + 1;
-            else high = middle;
-        }
+        const auto is_before = [&](int64_t i) { return all.reads[i] < anchor; };
+        const int64_t low = first_not_before(int64_t(0), int64_t(all.count), is_before);
         const bool found = low < all.count && all.reads[low] == anchor;
         block.ambiguous_begin = found ? all.start[low] : 0;
         block.ambiguous_end = found ? all.start[low + 1] : 0;

@@ -62,7 +62,9 @@ class IndexParameters:
 
     def __post_init__(self) -> None:
         if self.kmer % 2:
-            raise UsageError(f"`kmer` must be an even number, not {self.kmer}")
+            raise UsageError(
+                f"`kmer` must be an even number from {CENTRE} to {MAX_KMER}, not {self.kmer}"
+            )
 
     def sampling(self) -> Sampling:
         """The parameters for the kernels."""

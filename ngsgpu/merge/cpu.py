@@ -16,7 +16,7 @@ from ngsgpu.io.text.pairs import Mates
 from ngsgpu.jit import Integer, njit
 from ngsgpu.merge.likelihood import UNDECIDED, likeliest_of_pair
 from ngsgpu.merge.overlap import TOO_SHORT, best_overlap
-from ngsgpu.merge.params import Outward, Rules
+from ngsgpu.merge.params import Outward
 from ngsgpu.merge.qualities import SCORES, Tables
 from ngsgpu.merge.records import (
     Read,
@@ -26,6 +26,7 @@ from ngsgpu.merge.records import (
     put_unchanged,
     room_for,
 )
+from ngsgpu.merge.rules import Rules
 
 # Counters of a run; the names are those of the statistics.
 COUNTERS = (

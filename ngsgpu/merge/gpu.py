@@ -13,8 +13,8 @@ from ngsgpu.errors import UnsuitableError
 from ngsgpu.io.gpu.parse import THREADS, WARPS, device_classes
 from ngsgpu.io.gpu.records import DeviceRecordBatch
 from ngsgpu.merge.cpu import COUNTERS, DENSITIES, Counts, Tally, Wanted
-from ngsgpu.merge.params import Rules
 from ngsgpu.merge.qualities import Tables
+from ngsgpu.merge.rules import Rules
 from ngsgpu.run.record_gpu import (
     RecordKernels,
     ResultBatch,

@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 from ngsgpu.io.text.pairs import Mates
 from ngsgpu.jit import Integer, njit
 from ngsgpu.merge.overlap import HIDDEN, HIGH, LOW, NOTHING, TOO_SHORT, shifted
-from ngsgpu.merge.params import Rules
 from ngsgpu.merge.qualities import SCORES, Tables
 from ngsgpu.merge.records import Read, load_pair, recalibrate
+from ngsgpu.merge.rules import Rules
 from ngsgpu.sequence.codec import popcount
 
 UNDECIDED = -3

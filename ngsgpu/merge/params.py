@@ -1,4 +1,4 @@
-"""Parameters of merging, and their form for the kernels.
+"""Parameters of merging.
 
 ``MergeParameters.flash`` has the values of FLASH 1.2.11 (Magoč and Salzberg 2011), with which the
 output is FLASH's to the byte; the names of its options are kept.
@@ -7,14 +7,14 @@ output is FLASH's to the byte; the names of its options are kept.
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 from ngsgpu.declared.options import flag, option
 from ngsgpu.declared.values import parameters
 from ngsgpu.errors import UsageError
 
 if TYPE_CHECKING:
-    import numpy as np
+    from ngsgpu.merge.rules import Rules
 
 OverlapModel = Literal["likelihood", "flash"]
 QualityModel = Literal["calibrated", "edgar", "flash"]
@@ -54,34 +54,6 @@ class Outward(IntEnum):
     IGNORE = 0
     MERGE = 1
     TRIM = 2
-
-
-class Rules(NamedTuple):
-    """What the kernels compare with.
-
-    The last ones are those of overlaps by likelihood: ``density`` is in 1024ths, evidence in
-    ``qualities.UNIT``, and ``contained`` tells whether a read may lie within the other one.
-    """
-
-    min_overlap: int
-    max_overlap: int
-    max_mismatch_density: np.float32
-    outward: int
-    min_outward: int
-    phred_offset: int
-    prefer_first: int
-    never_ambiguous: int
-    mask_ties: int
-    correct_only: int
-    likelihood: int
-    density: int
-    accept: int
-    lead: int
-    strong: int
-    related: int
-    contained: int
-    most_match: int
-    most_mismatch: int
 
 
 @parameters
@@ -279,6 +251,8 @@ class MergeParameters:
             phred_offset: offset of the quality characters.
         """
         import numpy as np
+
+        from ngsgpu.merge.rules import Rules
 
         outward, likelihood = self.outward, self.overlap == "likelihood"
         min_outward = self.min_overlap

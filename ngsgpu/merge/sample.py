@@ -21,14 +21,7 @@ from ngsgpu.io.text.pairs import Mates
 from ngsgpu.jit import njit
 from ngsgpu.merge.calibration import Calibration, calibrate, contexts, shared_errors
 from ngsgpu.merge.likelihood import BEST, RELATED, likeliest_of_pair, second_start
-from ngsgpu.merge.params import (
-    ACCEPT_BITS,
-    LEAD_BITS,
-    SAMPLED_PAIRS,
-    STRONG_BITS,
-    MergeParameters,
-    Rules,
-)
+from ngsgpu.merge.params import ACCEPT_BITS, LEAD_BITS, SAMPLED_PAIRS, STRONG_BITS, MergeParameters
 from ngsgpu.merge.qualities import (
     CYCLE_BITS,
     CYCLES,
@@ -41,6 +34,7 @@ from ngsgpu.merge.qualities import (
     quality_tables,
 )
 from ngsgpu.merge.records import Read, load, load_reversed, room_for
+from ngsgpu.merge.rules import Rules
 from ngsgpu.pool import map_all
 from ngsgpu.run.record import Batch
 

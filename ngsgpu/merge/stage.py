@@ -15,8 +15,9 @@ from ngsgpu.io.text.pairs import Mates
 from ngsgpu.io.text.reader import PhredOffset
 from ngsgpu.merge.cpu import Outputs, Tally, merge_records, new_counts
 from ngsgpu.merge.outputs import MergeOutputs
-from ngsgpu.merge.params import MergeParameters, Rules
+from ngsgpu.merge.params import MergeParameters
 from ngsgpu.merge.qualities import Tables
+from ngsgpu.merge.rules import Rules
 from ngsgpu.merge.sample import Learned, learn, take_sample, unlearned
 from ngsgpu.merge.stats import MergeStatistics
 from ngsgpu.run.options import RunOptions

@@ -1,5 +1,6 @@
 // The tables of the ends of reads; the reference is ngsgpu/minhash/ends.py.
 #include "ngsgpu/readset/reads.cuh"
+#include "ngsgpu/sequence/search.cuh"
 
 constexpr int kMarkBits = 24;
 
@@ -79,15 +80,9 @@ extern "C" __global__ void find_cells(const uint64_t* keys, int64_t count, int b
     const int64_t step = int64_t(gridDim.x) * blockDim.x;
     for (int64_t cell = int64_t(blockIdx.x) * blockDim.x + threadIdx.x; cell <= cells;
          cell += step) {
-        int64_t low = 0, high = count;
-        while (low < high) {
-            const int64_t middle = (low + high) >> 1;
-            if (cell_of_key(keys[middle], below) < uint64_t(cell)) {
-                low = middle + 1;
-            } else {
-                high = middle;
-            }
-        }
-        first[cell] = uint32_t(low);
+        const auto is_before = [&](int64_t entry) {
+            return cell_of_key(keys[entry], below) < uint64_t(cell);
+        };
+        first[cell] = uint32_t(first_not_before(int64_t(0), count, is_before));
     }
 }

@@ -97,80 +97,57 @@ class EditingRun(StagedRun[E]):
         advance: Callable[[int], None],
         render: Render | None,
     ) -> EditCounts:
-        return write_edited(self, lanes, edits, self.style(), outputs, advance, render)
+        """Write records one after the other; works for all readable input.
 
+        ``ngsgpu.io.output.patch`` is faster if the first pass has recorded the positions of the
+        sequences.
+        """
+        style = self.style()
+        known = ReadLengths.of(self.reads)
+        size = 2 if known.paired else 1, max(1, known.max_length)
+        threads = self.options.threads
+        spaces = Shared(EditCounts(0, 0, np.zeros(size, dtype=np.int64)) for _ in range(threads))
 
-def write_edited(
-    run: StagedRun[Any],
-    lanes: Sequence[ReadFiles],
-    edits: Edits,
-    style: EditStyle,
-    outputs: OutputSet,
-    advance: Callable[[int], None],
-    render: Render | None = None,
-) -> EditCounts:
-    """Read the lanes of a run again, record by record, and write them with edits.
+        def tasks() -> Iterator[_Task]:
+            first_read = 0
+            for lane in lanes:
+                for number, mates in enumerate(self.batches(lane, self.offset)):
+                    if number == 0 and style.highest_quality and mates[0].qual_start is None:
+                        _LOG.warning("%s: no qualities; --quality sets none", lane.inputs[0])
+                    yield lane, mates, first_read
+                    first_read += sum(map(len, mates))
+            known.check_number(lanes, first_read)
 
-    Works for all readable input; ``ngsgpu.io.output.patch`` is faster if the first pass has
-    recorded the positions of the sequences.
+        def edit(task: _Task) -> tuple[Rendered, int]:
+            lane, mates, first_read = task
+            known.check(mates, first_read)
+            with spaces.borrowed() as counts:
+                for mate, batch in enumerate(mates):
+                    write_edits(
+                        batch.data,
+                        0,
+                        batch.seq_start,
+                        first_read + mate,
+                        len(mates),
+                        edits,
+                        counts,
+                        style,
+                        is_fastq=batch.qual_start is not None,
+                    )
+            if render is not None:
+                pieces = render(lane, mates, first_read)
+            else:
+                texts = (batch.text for batch in mates)
+                pieces = list(zip(lane.outputs, texts, strict=True))
+            return pieces, sum(map(len, mates))
 
-    Args:
-        run: has read the lanes.
-        lanes: all of them.
-        edits: the bases.
-        style: how they are written.
-        outputs: the outputs of the lanes.
-        advance: called with the number of reads written since the last call.
-        render: what is written; by default the files with their edits.
-
-    Raises:
-        InputError: a file has changed.
-    """
-    known = ReadLengths.of(run.reads)
-    size = 2 if known.paired else 1, max(1, known.max_length)
-    threads = run.options.threads
-    spaces = Shared(EditCounts(0, 0, np.zeros(size, dtype=np.int64)) for _ in range(threads))
-
-    def tasks() -> Iterator[_Task]:
-        first_read = 0
-        for lane in lanes:
-            for number, mates in enumerate(run.batches(lane, run.offset)):
-                if number == 0 and style.highest_quality and mates[0].qual_start is None:
-                    _LOG.warning("%s: no qualities; --quality sets none", lane.inputs[0])
-                yield lane, mates, first_read
-                first_read += sum(map(len, mates))
-        known.check_number(lanes, first_read)
-
-    def edit(task: _Task) -> tuple[Rendered, int]:
-        lane, mates, first_read = task
-        known.check(mates, first_read)
-        with spaces.borrowed() as counts:
-            for mate, batch in enumerate(mates):
-                write_edits(
-                    batch.data,
-                    0,
-                    batch.seq_start,
-                    first_read + mate,
-                    len(mates),
-                    edits,
-                    counts,
-                    style,
-                    is_fastq=batch.qual_start is not None,
-                )
-        if render is not None:
-            pieces = render(lane, mates, first_read)
-        else:
-            texts = (batch.text for batch in mates)
-            pieces = list(zip(lane.outputs, texts, strict=True))
-        return pieces, sum(map(len, mates))
-
-    with working(threads, edit, tasks(), ahead=threads + 2, name="edit") as edited:
-        for pieces, reads in edited:
-            for index, piece in pieces:
-                outputs.write(index, piece)
-            advance(reads)
-    return EditCounts(
-        sum(counts.reads for counts in spaces.things),
-        sum(counts.ambiguous for counts in spaces.things),
-        np.sum([counts.by_position for counts in spaces.things], axis=0),
-    )
+        with working(threads, edit, tasks(), ahead=threads + 2, name="edit") as edited:
+            for pieces, reads in edited:
+                for index, piece in pieces:
+                    outputs.write(index, piece)
+                advance(reads)
+        return EditCounts(
+            sum(counts.reads for counts in spaces.things),
+            sum(counts.ambiguous for counts in spaces.things),
+            np.sum([counts.by_position for counts in spaces.things], axis=0),
+        )

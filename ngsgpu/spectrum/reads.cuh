@@ -1,6 +1,7 @@
 // A read as the kernels change it, and its k-mers; the reference is ngsgpu/spectrum/reads.py.
 #pragma once
 #include "ngsgpu/readset/reads.cuh"
+#include "ngsgpu/sequence/search.cuh"
 #include "ngsgpu/spectrum/solid.cuh"
 
 namespace {
@@ -115,12 +116,8 @@ struct Unknown {
 };
 
 __device__ __forceinline__ Unknown unknown_in(const AmbiguousBases& ambiguous, int64_t read) {
-    int64_t low = 0, high = ambiguous.count;
-    while (low < high) {
-        const int64_t middle = (low + high) / 2;
-        if (ambiguous.reads[middle] < read) low = middle + 1;
-        else high = middle;
-    }
+    const auto is_before = [&](int64_t i) { return ambiguous.reads[i] < read; };
+    const int64_t low = first_not_before(int64_t(0), int64_t(ambiguous.count), is_before);
     if (low == ambiguous.count || ambiguous.reads[low] != read) return {nullptr, nullptr};
     return {ambiguous.positions + ambiguous.start[low],
             ambiguous.positions + ambiguous.start[low + 1]};

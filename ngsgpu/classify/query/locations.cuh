@@ -3,18 +3,13 @@
 
 #include "ngsgpu/classify/query/batch.cuh"
 #include "ngsgpu/device/cuda/reduce.cuh"
+#include "ngsgpu/sequence/search.cuh"
 
 namespace {
 
 // Index of the first of ``values[0..count)`` (ascending) that is at least ``value``.
 __device__ __forceinline__ int first_not_below(const uint32_t* values, int count, uint32_t value) {
-    int low = 0, high = count;
-    while (low < high) {
-        const int middle = (low + high) / 2;
-        if (values[middle] < value) low = middle + 1;
-        else high = middle;
-    }
-    return low;
+    return first_not_before(0, count, [&](int i) { return values[i] < value; });
 }
 
 // First location of a key, and their number, all within ``locations``.

@@ -6,6 +6,7 @@
 #include "ngsgpu/classify/query/locations.cuh"
 #include "ngsgpu/device/cuda/block.cuh"
 #include "ngsgpu/device/cuda/reduce.cuh"
+#include "ngsgpu/sequence/search.cuh"
 
 namespace {
 
@@ -136,12 +137,8 @@ extern "C" __global__ void __launch_bounds__(kThreads)
             const int target = target_of(partition, place);
             const uint32_t back = place >= span - 1 ? place - (span - 1) : 0;
             const uint32_t least = max(partition.first_window[target], back);
-            uint32_t low = 0, high = j;
-            while (low < high) {
-                const uint32_t middle = (low + high) / 2;
-                if (uint32_t(found[middle]) < least) low = middle + 1;
-                else high = middle;
-            }
+            const auto is_before = [&](uint32_t i) { return uint32_t(found[i]) < least; };
+            const uint32_t low = first_not_before(0u, j, is_before);
             own_group[j] = partition.taxon ? partition.taxon[target] : target;
             own_hits[j] = own_group[j] < 0 ? 0 : j - low + 1;
         }

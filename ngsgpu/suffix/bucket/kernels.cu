@@ -2,6 +2,7 @@
 // reference are the arrays of ngsgpu/suffix/array.py, which are unique, and ngsgpu/suffix/fm.py.
 //
 // All kernels have blocks of kThreads and grids of any size; no shared memory.
+#include "ngsgpu/sequence/search.cuh"
 #include "ngsgpu/suffix/bucket/packed.cuh"
 
 namespace {
@@ -204,13 +205,11 @@ extern "C" __global__ void __launch_bounds__(kThreads)
             continue;
         }
         const int64_t known = min(int64_t(marks[start]) * kDepthStep, period);
-        int64_t low = first, high = min(first + width, end);
-        while (low < high) {
-            const int64_t middle = (low + high) / 2;
-            const int found = order(text, cover, places[middle], place, known);
-            if (found < 0 || (found == 0 && right)) low = middle + 1;
-            else high = middle;
-        }
+        const auto is_before = [&](int64_t other) {
+            const int found = order(text, cover, places[other], place, known);
+            return found < 0 || (found == 0 && right);
+        };
+        const int64_t low = first_not_before(first, min(first + width, end), is_before);
         out[(right ? i - width : i) + low - first] = place;
     }
 }

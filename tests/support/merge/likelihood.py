@@ -9,8 +9,8 @@ from typing import NamedTuple
 from ngsgpu.io.inputs import pair_inputs
 from ngsgpu.io.text.pairs import Mates
 from ngsgpu.merge import MergeParameters
-from ngsgpu.merge.params import Rules
 from ngsgpu.merge.qualities import Tables
+from ngsgpu.merge.rules import Rules
 from ngsgpu.merge.sample import Learned, learn, take_sample
 from ngsgpu.run.record import Batch
 from tests.support.merge.reads import Read
