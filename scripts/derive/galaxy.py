@@ -99,13 +99,13 @@ def _tool(stage: Stage) -> str:
         outputs=outputs,
         test=_test(stage, shown, outputs, optional),
         help=_help(stage),
-        doi=stage.told["doi"],
+        doi=stage.entry["doi"],
     )
 
 
 def _shown(stage: Stage) -> list[File]:
     """The files of a tool; reads are what it has to get."""
-    left = stage.told.get("not_in_galaxy", ())
+    left = stage.entry.get("not_in_galaxy", ())
     return [
         dataclasses.replace(own, required=own.required or own.parameter.name == "in1")
         for own in stage.files

@@ -54,7 +54,7 @@ class Output:
 
 def inputs(stage: Stage) -> list[File]:
     """The inputs of a module but the second mates, which come with the first."""
-    left = stage.told.get("not_in_nextflow", ())
+    left = stage.entry.get("not_in_nextflow", ())
     return [own for own in stage.inputs if own.parameter.name not in left and own.name != "r2"]
 
 

@@ -56,7 +56,7 @@ def description(name: str, stage: Stage, channels: list[list[File]], outputs: li
         "with identical output",
         "homepage": "https://pypi.org/project/ngsgpu",
         "documentation": "https://pypi.org/project/ngsgpu",
-        **({"doi": stage.told["doi"][-1]} if stage.told["doi"] else {}),
+        **({"doi": stage.entry["doi"][-1]} if stage.entry["doi"] else {}),
         "licence": ["MIT"],
         "identifier": "",
     }
@@ -65,7 +65,7 @@ def description(name: str, stage: Stage, channels: list[list[File]], outputs: li
     content = {
         "name": f"ngsgpu_{name}",
         "description": stage.summary.rstrip(".") + (", on CPUs or GPUs" if gpu else ""),
-        "keywords": [*stage.told["keywords"], *(["gpu"] if gpu else [])],
+        "keywords": [*stage.entry["keywords"], *(["gpu"] if gpu else [])],
         "tools": [{"ngsgpu": tool}],
         "input": [_channel(stage, number, own, main) for number, own in enumerate(channels, 1)],
         "output": {own.name: [[main, _output(own)]] for own in outputs}

@@ -47,7 +47,7 @@ def tests(stage: Stage, *, gpu: bool = False) -> str:
         stage: its command.
         gpu: whether they run on a GPU.
     """
-    first, *others = stage.told["tests"]
+    first, *others = stage.entry["tests"]
     made = [_test(stage, first)]
     if not gpu:
         made += [_test(stage, own) for own in others]
@@ -79,7 +79,7 @@ def _setup(test: dict[str, Any]) -> dict[str, list[str]]:
     for source in test.get("needs", {}).values():
         name = source.partition(".")[0].lower()
         needed = next(own for own in stages() if nextflow.module_of(own) == name)
-        its = needed.told["tests"][0]
+        its = needed.entry["tests"][0]
         made |= _setup(its) | {name: _inputs(needed, its)}
     return made
 

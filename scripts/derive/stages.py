@@ -134,13 +134,13 @@ class Stage:
     Attributes:
         name: of the entry.
         command: the command.
-        told: what ``commands.toml`` says.
+        entry: what ``commands.toml`` says.
         files: inputs and outputs, in the order of the parameters.
     """
 
     name: str
     command: Command
-    told: dict[str, Any]
+    entry: dict[str, Any]
     files: tuple[File, ...]
 
     @property
@@ -166,7 +166,7 @@ class Stage:
     @cached_property
     def params(self) -> list[Parameter]:
         """Options that wrappers take by name."""
-        return [own for own in self.command.parameters if own.name in self.told.get("params", ())]
+        return [own for own in self.command.parameters if own.name in self.entry.get("params", ())]
 
     @cached_property
     def others(self) -> list[Parameter]:
@@ -179,7 +179,7 @@ class Stage:
     def left_out(self) -> dict[str, str]:
         """Why options are in no product."""
         known: dict[str, dict[str, str]] = table()["left_out"]
-        leaves = dict.fromkeys(self.told.get("leaves", ()), "of other uses of the command")
+        leaves = dict.fromkeys(self.entry.get("leaves", ()), "of other uses of the command")
         return known["*"] | known.get(self.name, {}) | leaves
 
     @property
@@ -187,7 +187,7 @@ class Stage:
         """The most GPUs it uses; 0: none, None: any number."""
         if "backend" not in self.options:
             return 0
-        return self.told.get("gpus")
+        return self.entry.get("gpus")
 
     @cached_property
     def options(self) -> set[str]:
@@ -232,10 +232,10 @@ def commands() -> dict[str, Command]:
 def stages() -> tuple[Stage, ...]:
     """All commands that get products, in the order of ``commands.toml``."""
     return tuple(
-        Stage(name, command, told, tuple(_files(name, command, told)))
-        for name, told in table().items()
-        if "label" in told
-        for command in [commands()[told.get("command", name)]]
+        Stage(name, command, entry, tuple(_files(name, command, entry)))
+        for name, entry in table().items()
+        if "label" in entry
+        for command in [commands()[entry.get("command", name)]]
     )
 
 
@@ -250,23 +250,23 @@ def names_files(parameter: Parameter) -> bool:
     return parameter.role not in (None, Role.NONE)
 
 
-def _files(entry: str, command: Command, told: dict[str, Any]) -> Iterator[File]:
-    shared, outputs = table()["files"], told.get("outputs", {})
-    left_out = table()["left_out"].get(entry, {})
+def _files(title: str, command: Command, entry: dict[str, Any]) -> Iterator[File]:
+    shared, outputs = table()["files"], entry.get("outputs", {})
+    left_out = table()["left_out"].get(title, {})
     for parameter in command.parameters:
         name = parameter.name
         written = name in outputs
-        given = outputs.get(name) or told.get("inputs", {}).get(name) or shared.get(name)
-        if given is None or name in left_out or name in told.get("leaves", ()):
+        given = outputs.get(name) or entry.get("inputs", {}).get(name) or shared.get(name)
+        if given is None or name in left_out or name in entry.get("leaves", ()):
             continue
         settings: dict[str, Any] = {"name": name} | given
         if written:
             suffix = settings["suffix"]
             settings.setdefault("kind", _kind(suffix))
             settings.setdefault("example", f".{suffix.removeprefix(command.full_name + '.')}")
-            if name not in told.get("not_in_nextflow", ()):
+            if name not in entry.get("not_in_nextflow", ()):
                 settings.setdefault("emit", settings["name"])
-        required = parameter.default is ... or name in told.get("required", ())
+        required = parameter.default is ... or name in entry.get("required", ())
         yield File(parameter, written=written, required=required, **settings)
 
 

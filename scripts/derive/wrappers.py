@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -46,7 +47,7 @@ def files(known: tuple[Stage, ...]) -> dict[Path, str]:
 
 def folder_of(stage: Stage) -> str:
     """The folder of a wrapper."""
-    return str(stage.told.get("wrapper", stage.name.replace(" ", "-")))
+    return str(stage.entry.get("wrapper", stage.name.replace(" ", "-")))
 
 
 def _code(stage: Stage) -> str:
@@ -57,7 +58,7 @@ def _code(stage: Stage) -> str:
         values.append((file.flag, f'f"{{{value}}}/{file.inside}"' if file.inside else value))
     for own in stage.params:
         value = f'snakemake.params.get("{own.name}")'
-        if own.name in stage.told.get("required", ()):
+        if own.name in stage.entry.get("required", ()):
             value = f"str(snakemake.params.{own.name})"
         values.append((own.flag, value))
     given = {
@@ -77,7 +78,16 @@ def _code(stage: Stage) -> str:
 
 def _formatted(code: str) -> str:
     """Code as the wrapper repository formats it."""
-    command = ["ruff", "format", "--quiet", "--stdin-filename", f"{FOLDER}/wrapper.py", "-"]
+    command = [
+        sys.executable,
+        "-m",
+        "ruff",
+        "format",
+        "--quiet",
+        "--stdin-filename",
+        f"{FOLDER}/wrapper.py",
+        "-",
+    ]
     done = subprocess.run(command, input=code, capture_output=True, text=True, check=True)
     return done.stdout
 
@@ -113,11 +123,11 @@ def _meaning(file: File) -> str:
 def _examples(stage: Stage) -> str:
     """Rules that try the wrapper, behind rules that make what they need."""
     rules: dict[str, dict[str, Any]] = {}
-    for example in stage.told["examples"]:
+    for example in stage.entry["examples"]:
         needs = {known.name: known for known in stages() if known.name in example.get("needs", {})}
         for name, needed in needs.items():
             path = stage.file(example["needs"][name]).example
-            rule = needed.told["examples"][0] | {"only": _essential(needed), "extra": ""}
+            rule = needed.entry["examples"][0] | {"only": _essential(needed), "extra": ""}
             rule["files"] = {needed.main.parameter.name: path}
             own = _rule(needed, rule)
             rules[own["name"]] = own | {"shown": False}

@@ -57,8 +57,8 @@ def test_every_option_is_shown(stage: Stage) -> None:
     }
     left = {
         "wrapper": set(RESOURCES),
-        "module": {*RESOURCES, *stage.told.get("not_in_nextflow", ())},
-        "tool": {*galaxy.left_out(), *stage.told.get("not_in_galaxy", ())},
+        "module": {*RESOURCES, *stage.entry.get("not_in_nextflow", ())},
+        "tool": {*galaxy.left_out(), *stage.entry.get("not_in_galaxy", ())},
     }
     files = {own.parameter.name: own for own in stage.files}
     for parameter in shown(stage):
@@ -77,10 +77,10 @@ def test_what_is_left_out_exists() -> None:
     every = {own.name for command in commands().values() for own in command.parameters}
     assert every >= {*table()["left_out"]["*"], *galaxy.left_out()}
     for stage in STAGES:
-        left = {*table()["left_out"].get(stage.name, {}), *stage.told.get("leaves", ())}
-        left |= {*stage.told.get("not_in_nextflow", ()), *stage.told.get("not_in_galaxy", ())}
-        told = {*stage.told.get("inputs", {}), *stage.told["outputs"]}
-        assert stage.options >= left | told | {*stage.told.get("required", ())}
+        left = {*table()["left_out"].get(stage.name, {}), *stage.entry.get("leaves", ())}
+        left |= {*stage.entry.get("not_in_nextflow", ()), *stage.entry.get("not_in_galaxy", ())}
+        entry = {*stage.entry.get("inputs", {}), *stage.entry["outputs"]}
+        assert stage.options >= left | entry | {*stage.entry.get("required", ())}
 
 
 @stages
