@@ -111,7 +111,7 @@ def measure_all(
     *,
     warm_up: bool,
 ) -> list[dict[str, Any]]:
-    """All runs, in the order in which they were made; each is told on standard error.
+    """All runs, in the order in which they were made; each is reported on standard error.
 
     Args:
         chosen: commands by name.

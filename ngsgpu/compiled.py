@@ -32,7 +32,7 @@ _DIGEST_BYTES: Final = 32
 _UNUSED_SECONDS: Final = 90 * 24 * 3600
 _MAY_BE_WRITTEN: Final = stat.S_IWGRP | stat.S_IWOTH
 _NOBODY: Final = 65534
-"""Who owns what root owns outside a container that has users of its own (user_namespaces(7))."""
+"""Who owns what root owns outside a container with separate users (user_namespaces(7))."""
 
 _LOG = logging.getLogger("ngsgpu")
 

@@ -68,11 +68,11 @@ class Terminated(BaseException):
 
 
 class _Here(threading.local):
-    """What a thread, the main one, has been told.
+    """The signals that the main thread has received.
 
     Attributes:
         told: the signal that has raised an exception, or will after the blocks; 0: none.
-        blocks: how many ``undisturbed`` ones it is in.
+        blocks: how many ``defer_signals`` ones it is in.
     """
 
     told: int = 0
@@ -113,7 +113,7 @@ def cleaned_up(clean_up: Callable[[], None]) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def undisturbed() -> Iterator[None]:
+def defer_signals() -> Iterator[None]:
     """Have a signal raise its exception after the block, not within: for code that cannot stand it.
 
     The process ends ``GRACE`` seconds after the signal all the same.
@@ -134,7 +134,7 @@ def _clean_up() -> None:
 
 
 @contextlib.contextmanager
-def ends_when_asked() -> Iterator[None]:
+def handle_termination() -> Iterator[None]:
     """Let signals raise ``Terminated`` or ``KeyboardInterrupt``, or end the process.
 
     Batch schedulers and ``timeout`` send SIGTERM. Only the first signal raises an exception. Where

@@ -184,6 +184,11 @@ def _text(value: float) -> str:
 def check_choice(name: str, value: object, choices: Collection[object]) -> None:
     """Refuse a parameter that is none of the known values.
 
+    Args:
+        name: the parameter's name.
+        value: its value.
+        choices: the known values.
+
     Raises:
         UsageError: names it and them.
     """

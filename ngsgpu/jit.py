@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ngsgpu.ending import undisturbed
+from ngsgpu.ending import defer_signals
 
 if TYPE_CHECKING:
     import numpy as np
@@ -70,7 +70,12 @@ def interpreted_if_small(size: int) -> contextlib.AbstractContextManager[None]:
     Args:
         size: approximate number of bytes that kernels process.
     """
-    return interpreted(size <= _SMALL and "numba" not in sys.modules)
+    return interpreted(is_small(size) and "numba" not in sys.modules)
+
+
+def is_small(size: int) -> bool:
+    """Whether kernels process so few bytes that plain Python is faster than loading Numba."""
+    return size <= _SMALL
 
 
 class Kernel:
@@ -107,7 +112,7 @@ class Kernel:
         kept = options.pop("cache", False)
         dispatcher = _numba().njit(**options)(self.function)
         # LLVM's objects are not whole meanwhile: an exception would end the process in a crash.
-        dispatcher.compile = undisturbed()(dispatcher.compile)
+        dispatcher.compile = defer_signals()(dispatcher.compile)
         if inner:
             _once_for_a_type(dispatcher)
         if kept:
@@ -176,7 +181,7 @@ class Intrinsic:
 
 
 @functools.cache
-@undisturbed()
+@defer_signals()
 def _numba() -> Any:
     """Numba, without SciPy, which it would import for products of matrices that are not used.
 

@@ -5,7 +5,7 @@
     scripts/draw_rooms.py --check     only say whether it is up to date
 
 A floor is a layer of the import-linter contracts in pyproject.toml, and a room a package or module
-of it; a room with a contract of its own holds smaller floors. Each room names the rooms it
+of it; a room with a separate contract holds smaller floors. Each room names the rooms it
 imports: Python imports, wherever they stand in a file, and the CUDA headers included by its .cu and
 .cuh files, which the linter does not see. The exit status is 1 if one of these is not below it.
 """

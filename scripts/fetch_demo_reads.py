@@ -26,7 +26,7 @@ SHA256 = {
 
 
 class FetchError(Exception):
-    """Something the user can mend; the message says what."""
+    """Something the user can fix; the message says what."""
 
 
 def download(directory: Path) -> Path:

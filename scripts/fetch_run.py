@@ -21,11 +21,11 @@ PROGRAM = "fasterq-dump"
 
 
 class FetchError(Exception):
-    """Something the user can mend; the message says what."""
+    """Something the user can fix; the message says what."""
 
 
 def fetch(accession: str, folder: Path, threads: int) -> None:
-    """Have the reads of a run written to a folder, those of mates to files of their own."""
+    """Have the reads of a run written to a folder, those of mates to separate files."""
     if shutil.which(PROGRAM) is None:
         raise FetchError(f"{PROGRAM} is not on the PATH; install sra-tools, or use --sdm conda")
     command = [PROGRAM, accession, "--split-3", "--threads", str(threads)]

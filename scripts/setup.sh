@@ -123,7 +123,7 @@ find_python() {
         fi
     done
     if [[ -n $found ]] && can_apt; then
-        # Debian and Ubuntu keep ensurepip in a package of its own.
+        # Debian and Ubuntu keep ensurepip in a separate package.
         local version
         version=$("$found" -c 'import sys; print("python%d.%d" % sys.version_info[:2])')
         say "Installing $version-venv" >&2
@@ -208,7 +208,7 @@ tool_from_conda() {
         wrap "$1" "conda/$2/bin/$1"
 }
 
-# The program $1 from what there is: PATH, conda (envs/$2.yaml) or the Debian package $3.
+# The program $1 from the first of these: PATH, conda (envs/$2.yaml) or the Debian package $3.
 setup_tool() {
     if have "$1"; then return; fi
     if [[ -n $(conda_program) ]] && tool_from_conda "$1" "$2"; then return; fi
@@ -218,7 +218,7 @@ setup_tool() {
     have "$1" || die "$3 is installed, but brought no $1"
 }
 
-# QUAST needs minimap2, which it would else compile, and packages of its own: hence an own venv.
+# QUAST needs minimap2, which it would else compile, and other packages: hence a separate venv.
 setup_quast() {
     if have quast.py; then return; fi
     if [[ -n $(conda_program) ]] && tool_from_conda quast.py quast; then return; fi
@@ -251,7 +251,7 @@ main() {
     esac
     make_venv "$ROOT/.venv"
     setup_uv
-    # The programs come while the packages do. In a process group of its own,
+    # The programs come while the packages do. In a separate process group,
     # it ends with this script.
     set -m
     setup_package "$extras" &

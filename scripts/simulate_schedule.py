@@ -151,7 +151,7 @@ class Executor(AbstractExecutor):  # type: ignore[misc]
         return {job: (before[job], after[job]) for job in self.started}
 
     def gpu_bound(self, chains: dict[Any, tuple[float, float]]) -> float:
-        """Seconds that no schedule on so many GPUs can beat.
+        """Seconds that no schedule on this number of GPUs can beat.
 
         Of any jobs on GPUs, the first cannot start before what it needs, and something follows the
         last: here of all those that are followed by at least so much.
@@ -191,7 +191,7 @@ class Executor(AbstractExecutor):  # type: ignore[misc]
         """No job fails."""
 
     def get_exec_mode(self) -> None:
-        """No job has a Snakemake of its own."""
+        """No job is run by a separate Snakemake."""
         raise NotImplementedError
 
 

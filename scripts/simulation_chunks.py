@@ -30,7 +30,7 @@ TO_BASES = dict.fromkeys(range(128), "N") | {ord(letter): letter.upper() for let
 
 
 class ChunkError(Exception):
-    """Something the user can mend; the message says what and where."""
+    """Something the user can fix; the message says what and where."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ def read_fasta(path: Path) -> Iterator[tuple[str, str]]:
                 words = line[1:].split()
                 if not words or words[0] in seen:
                     problem = f"sequence name '{words[0]}' is there twice" if words else "no name"
-                    raise ChunkError(f"{path}, line {number}: {problem}; mend the header")
+                    raise ChunkError(f"{path}, line {number}: {problem}; fix the header")
                 name, parts = words[0], []
                 seen.add(name)
             elif line:

@@ -30,7 +30,8 @@ def by_name(path: Path) -> str:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=by_name)
-def test_examples_run(page):
+def test_examples_run(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     assert doctest.testfile(str(page), module_relative=False).failed == 0
 
 

@@ -284,3 +284,34 @@ class Attack:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return os.mkdir, (str(self.mark),)
+
+
+def test_hooks_of_numba_that_are_not_public() -> None:
+    """All that this package uses; Numba's versions that have them are those that it requires."""
+    import inspect
+    import tomllib
+
+    import numba
+    from numba.core import caching, compiler, serialize, types
+    from numba.core.codegen import CPUCodegen
+    from numba.core.dispatcher import Dispatcher
+    from numba.core.typing.templates import make_intrinsic_template
+
+    called: dict[Any, list[str]] = {
+        caching.NullCache.load_overload: ["self", "sig", "target_context"],
+        caching.NullCache.save_overload: ["self", "sig", "cres"],
+        compiler.CompileResult._reduce: ["self"],
+        serialize.dumps: ["obj"],
+        CPUCodegen.magic_tuple: ["self"],
+        Dispatcher.compile: ["self", "sig"],
+        Dispatcher.get_call_template: ["self", "args", "kws"],
+        make_intrinsic_template: ["handle", "defn", "name", "prefer_literal", "kwargs"],
+    }
+    assert {hook: list(inspect.signature(hook).parameters) for hook in called} == called
+    assert "target_context" in inspect.signature(compiler.CompileResult._rebuild).parameters
+    assert isinstance(vars(Dispatcher)["_numba_type_"], property)
+    assert {"py_func", "_cache"} <= vars(numba.njit(lambda: 0)).keys()
+    assert {"lifted", "library"} <= set(compiler.CR_FIELDS)
+    assert issubclass(types.NamedTuple, types.BaseNamedTuple) and callable(types.unliteral)
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert "numba>=0.61,<0.69" in project["dependencies"]

@@ -117,7 +117,7 @@ class Reads:
         self.has_genome = np.array([own["species_genome_here"] == "True" for own in self._truth])
 
     def score(self, which: Any, setting: Setting) -> Score:
-        """Judge the calls of some of the reads, which are a sample of their own."""
+        """Judge the calls of some of the reads, which are a separate sample."""
         from ngsgpu.classify.call.cpu import call_block
         from ngsgpu.classify.call.evidence import EvidenceParameters, SpeciesEvidence
         from ngsgpu.classify.params import CALLS_BY_EVIDENCE

@@ -54,7 +54,7 @@ T = TypeVar("T")
 COVERAGE, SHORTEST, SEED = 20, 100, 1
 READS = (36, 50, 256)
 TUPLES = (16, 18, 22, 24, 26, 28, 30, 32)
-"""Those of table 3.5, for the first genome."""
+"""Tuple lengths of table 3.5, for the first genome."""
 FEWER = {36: (18, 20, 22, 24), 50: (22, 24, 26, 28), 256: (28, 30, 32)}
 """For the others, by the reads' lengths: those near the best ones in tables 3.6 to 3.8."""
 VELVET = {36: (19, 21, 23), 50: (25, 29), 256: (31,)}

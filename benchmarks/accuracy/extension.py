@@ -100,7 +100,7 @@ class Sample:
         for mate in (1, 2):
             with (folder / f"r{mate}.fq").open("rb") as reads:
                 self._write(f"s{mate}.fq", self._groups(reads, 4))
-        # Each piece that reads were drawn from has a header of its own.
+        # Each piece that reads were drawn from has a separate header.
         with (folder / TRUTH).open("rb") as truth:
             header = b"".join(line for line in truth if line.startswith(b"@"))
             truth.seek(0)

@@ -118,7 +118,7 @@ def genome_bases(reference: Path) -> int:
 
 
 def prepare(folder: Path, genome: int, settings: argparse.Namespace) -> Work:
-    """Add ``both.fq``; say what programs are told of the reads."""
+    """Add ``both.fq``; return the description of the reads for the programs."""
     with (folder / "both.fq").open("wb") as out:
         for mate in (1, 2):
             with (folder / f"r{mate}.fq").open("rb") as source:

@@ -37,7 +37,7 @@ def mutated(letters: NDArray[np.uint8], source: np.random.Generator) -> NDArray[
 
 
 def write_copies(references: Sequence[Path], copies: int, folder: Path) -> list[Path]:
-    """Write each reference as a plain file, and mutated copies of it as files of their own.
+    """Write each reference as a plain file, and mutated copies of it as separate files.
 
     The copies do not depend on the number of processors.
 

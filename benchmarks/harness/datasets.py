@@ -253,12 +253,12 @@ def write_pieces(data: DataSet, path: Path) -> None:
 
 
 def _simulate(data: DataSet, pieces: Path, piece: int, count: int, truth: bool) -> None:
-    """Draw the reads of one piece in a folder of its own."""
+    """Draw the reads of one piece in a separate folder."""
     folder = pieces / str(piece)
     folder.mkdir()
     (pieces / f"{piece}.fasta").rename(folder / "genome.fa")
     if data.pairs:
-        # Pieces of one sequence, each of which ART gives as many pairs as it is told.
+        # Pieces of one sequence, for each of which ART makes the requested number of pairs.
         share = data.pairs * (piece + 1) // count - data.pairs * piece // count
         amount = f"-c {share}"
     else:

@@ -203,7 +203,7 @@ def _read(source: Path, start: int, size: int) -> bytes:
 def _in_order(
     pool: ThreadPoolExecutor, function: Callable[[int], T], places: Iterable[int], ahead: int
 ) -> Iterator[T]:
-    """Results of a function in order, computed by a pool, so many ahead of the one that is used."""
+    """Results of a function in order, computed by a pool, ``ahead`` of the one that is used."""
     waiting: deque[Future[T]] = deque()
     for place in places:
         waiting.append(pool.submit(function, place))

@@ -105,7 +105,7 @@ def measure(
 
 
 def apart(function: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T:
-    """Call what needs memory in a process of its own, and return what it returns."""
+    """Call what needs memory in a separate process, and return what it returns."""
     with ProcessPoolExecutor(1, get_context("spawn")) as pool:
         return pool.submit(function, *arguments, **options).result()
 

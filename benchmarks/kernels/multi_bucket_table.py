@@ -49,7 +49,7 @@ def mixed(keys: Any) -> NDArray[np.uint32]:
 
 
 def made_up_keys(kind: str, pairs: int) -> NDArray[np.uint32]:
-    """Keys of so many pairs, a power of two, in an order as by chance."""
+    """Keys of a number of pairs, a power of two, in pseudorandom order."""
     if kind == "distinct":
         return mixed(np.arange(pairs, dtype=np.uint32))
     spread = math.log(1 + (_DEVIATION / _MEAN) ** 2)

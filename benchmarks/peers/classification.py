@@ -166,7 +166,7 @@ def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     add = parser.add_argument
     add("--references", type=Path, required=True, help="folder of FASTA files")
-    add("--first", type=int, help="take so many references only")
+    add("--first", type=int, help="take only the first N references")
     add("--taxonomy", type=Path, required=True)
     add("--map", type=Path, required=True)
     add("--reads", type=Path, nargs="*", default=[])

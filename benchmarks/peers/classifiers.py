@@ -39,7 +39,7 @@ class Inputs:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """How a program builds, and how it classifies; commands run in a folder of their own.
+    """How a program builds, and how it classifies; commands run in a separate folder.
 
     Attributes:
         name: in file names.
@@ -79,7 +79,7 @@ class Program:
 
     @property
     def calls(self) -> str:
-        """Its file of a line for each read."""
+        """The file with a line for each read."""
         return "calls.tsv" if self.executable == "ngsgpu" else "calls.txt"
 
 

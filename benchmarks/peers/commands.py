@@ -24,7 +24,7 @@ HIDDEN = (DEBIAN_ABYSS, "/usr/share/bbmap")
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What a program is told about its task.
+    """The description of a program's task.
 
     Attributes:
         genome_bases: bases of all genomes.
@@ -111,7 +111,7 @@ def ngsgpu_correct(work: Work) -> Job:
 
 
 def lighter(work: Work) -> Job:
-    """Lighter is told the genome's size and finds its sampling rate itself.
+    """Lighter is given the genome's size and finds its sampling rate itself.
 
     From .gz it writes .gz.
     """

@@ -74,7 +74,7 @@ class Library:
 
     @classmethod
     def of(cls, data: DataSet) -> Library:
-        """That of a data set."""
+        """The library of a data set."""
         return cls(data.profile, data.read_length, data.insert, data.deviation)
 
     def data(self, genomes: Sequence[Path], coverage: int, seed: int) -> DataSet:
@@ -273,7 +273,7 @@ def compare(
 
 
 def judge(folder: Path, extended: str) -> dict[str, Any]:
-    """Accuracy of extended reads, in a folder of its own."""
+    """Accuracy of extended reads, in a separate folder."""
     own = folder / f"judge_{extended}"
     own.mkdir()
     command = f"ngsgpu evaluate extension --truth ../{TRUTH} --reference ../genome.fa --json e.json"

@@ -1,4 +1,4 @@
-"""The programs that the suite measures, and what each says of its own run.
+"""The programs that the suite measures, and what each reports of a run.
 
 Their command lines are in ``commands``. To measure another program of these, add its name to its
 stage in ``STAGES``; its output has to hold all reads, in the order of the input.
@@ -98,7 +98,7 @@ NAMES = sorted({name for table in STAGES.values() for name in table})
 
 
 def programs_of(stage: str, wanted: Sequence[str] | None) -> dict[str, Program]:
-    """Those of a stage that are wanted; without a wish those that are here, ngsgpu first.
+    """The programs of a stage that are wanted, or all that are installed; ngsgpu first.
 
     Raises:
         BenchmarkError: one that is wanted is not here.

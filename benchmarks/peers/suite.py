@@ -64,7 +64,7 @@ class Bench:
         reads: folder of the reads and of the truth.
         directory: where the programs run; ``r1.fq`` and ``r2.fq`` in it lead to the reads.
         kernels: folder of the compiled kernels of ngsgpu.
-        work: what programs are told.
+        work: the description of the programs' task.
     """
 
     data: dict[str, Any]
@@ -93,7 +93,7 @@ class Bench:
         )
 
     def first_pairs(self, pairs: int) -> Bench:
-        """The same with the data set's first pairs only, in a folder of their own."""
+        """The same with the data set's first pairs only, in a separate folder."""
         directory = self.directory / f"first{pairs}"
         apart(_make_first, self.directory, pairs, directory, self.work)
         return replace(self, directory=directory)
@@ -260,7 +260,7 @@ def measure_data_set(
 
 
 def wants_truth(name: str, settings: argparse.Namespace) -> bool:
-    """Whether the accuracy on a data set is to be told."""
+    """Whether the accuracy on a data set is to be reported."""
     if settings.evaluate is None:
         return name != "L" and not REPEATED.fullmatch(name)
     return name in settings.evaluate

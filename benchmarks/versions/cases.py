@@ -225,7 +225,7 @@ def all_cases(
 def select(
     groups: list[list[list[Case]]], only: re.Pattern[str], lacking: list[str]
 ) -> list[list[list[Case]]]:
-    """Those cases whose name holds a pattern, and what they need.
+    """Select the cases whose name contains a pattern, and what they need.
 
     Args:
         groups: see :func:`all_cases`.

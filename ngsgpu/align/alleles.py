@@ -23,7 +23,7 @@ from ngsgpu.readset.cpu import quality_code, quality_start, read_length
 def reads_needed(rules: Rules, depth: Integer) -> Integer:
     """Reads that must carry a base among ``depth`` Q20 reads for it to be an allele.
 
-    Beyond the last of the depths, one more for every so many as lie between the last two.
+    Beyond the last depth, extrapolate linearly.
     """
     depths = rules.variant_depths
     needed: Integer = rules.variant_reads

@@ -122,7 +122,7 @@ def _linked(
 
 
 @njit(nogil=True, cache=True)
-def joined(nexts: Places, d: Integer) -> int:
+def successor_of(nexts: Places, d: Integer) -> int:
     """The direction that is joined to direction ``d`` at its end, or -1."""
     e = nexts[d]
     if e < 0 or e >> 1 == d >> 1 or nexts[e ^ 1] != d ^ 1:
@@ -162,7 +162,7 @@ def find_chains(
     other = np.empty_like(both)
     found = 0
     for i in range(begin, end):
-        forward, backward = joined(nexts, 2 * i), joined(nexts, 2 * i + 1)
+        forward, backward = successor_of(nexts, 2 * i), successor_of(nexts, 2 * i + 1)
         if (forward >= 0 and backward >= 0) or seen[i]:
             continue
         first = 2 * i + 1 if backward >= 0 else 2 * i
@@ -176,7 +176,7 @@ def find_chains(
             seen[last >> 1] = 1
             size += 1
             total += np.int64(counts[last >> 1])
-            e = joined(nexts, last)
+            e = successor_of(nexts, last)
         load_directions(kmers, first >> 1, k, both)
         load_directions(kmers, last >> 1, k, other)
         if is_less(other, (last & 1) ^ 1, both, first & 1, kmers.shape[1]):

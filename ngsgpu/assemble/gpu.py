@@ -39,7 +39,7 @@ _NOWHERE = np.uint64(0)
 
 
 def graph_bytes(size: int, k: int, words: int) -> int:
-    """Least GPU memory for a graph of so many nodes, without its unitigs."""
+    """Minimum GPU memory for a graph by its number of nodes, without its unitigs."""
     return size * (8 * words + 64) + 4 * (1 << index_bits(size, k)) + _SMALL_BYTES
 
 
@@ -93,7 +93,7 @@ class _Compaction:
     """One run of ``compact_on_gpu``.
 
     Attributes:
-        masks: of the graph, if they are wanted; at home.
+        masks: of the graph, if they are wanted; on the host.
         nexts: likewise.
     """
 
@@ -271,7 +271,7 @@ class _Compaction:
 
 
 def _parts(places: NDArray[np.int64], most: int) -> Iterator[tuple[int, int]]:
-    """Cut unitigs that begin at these places into parts of at most so many letters, or of one."""
+    """Cut unitigs that begin at these places into parts of limited length, or of one letter."""
     begin = 0
     while begin + 1 < len(places):
         end = int(np.searchsorted(places, places[begin] + most, side="right")) - 1

@@ -69,7 +69,7 @@ class Graph:
 
 
 def place_type(size: int) -> type[np.signedinteger[Any]]:
-    """Type of places in a graph of so many nodes."""
+    """Integer type that can number the nodes of a graph."""
     return np.int32 if size < 1 << 30 else np.int64
 
 

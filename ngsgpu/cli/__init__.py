@@ -21,7 +21,7 @@ import click
 from ngsgpu._version import __version__
 from ngsgpu.cli import standard
 from ngsgpu.cli.adapter import Entry, Group
-from ngsgpu.ending import Terminated, ends_when_asked, leave, message_of, status_of
+from ngsgpu.ending import Terminated, handle_termination, leave, message_of, status_of
 from ngsgpu.errors import OUT_OF_MEMORY, NgsgpuError, is_out_of_memory, out_of_memory
 
 COMMANDS: Final = {
@@ -137,7 +137,7 @@ def main(arguments: list[str] | None = None) -> int:
         arguments: command-line arguments; ``sys.argv[1:]`` by default.
     """
     try:
-        with ends_when_asked(), _blaming_changed_files():
+        with handle_termination(), _blaming_changed_files():
             status = _run(sys.argv[1:] if arguments is None else arguments)
             if sys.stdout is not None:
                 sys.stdout.flush()

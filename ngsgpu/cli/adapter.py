@@ -205,12 +205,12 @@ class Argument(click.Argument):
         self.summary = summary
 
     def make_metavar(self, ctx: click.Context) -> str:
-        """Its name in the usage, in brackets if it may be left out."""
+        """Name in the usage, in brackets if it may be left out."""
         name = self.metavar or ""
         return name if self.required else f"[{name}]"
 
     def summary_record(self) -> tuple[str, str]:
-        """Its line of the help."""
+        """Line of the help."""
         return self.metavar or "", self.summary + ("  [required]" if self.required else "")
 
 

@@ -259,7 +259,7 @@ def mapped(
     """Compare corrected or merged real reads with a reference.
 
     The raw reads are aligned once; each corrected base is compared where its raw base lies. Prints
-    mismatches, errors mended and introduced, alleles and minority variants lost, the lengths of
+    mismatches, errors corrected and introduced, alleles and minority variants lost, the lengths of
     merged reads against those of the aligned fragments, and stated against seen errors.
     """
     if out1 is None and merged is None:

@@ -1,7 +1,7 @@
 """Every command on a few made reads, so that Numba compiles the CPU kernels they use.
 
 Numba compiles a kernel for the types it is called with, which only a run knows. Each command runs
-as users run it, in a process of its own, since Numba compiles on one thread of a process.
+as users run it, in a separate process, since Numba compiles on one thread of a process.
 """
 
 from __future__ import annotations

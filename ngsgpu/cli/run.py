@@ -88,6 +88,7 @@ def open_run(
         prepared_gpus: maximum number of GPUs to initialise now.
     """
     from ngsgpu.device.backend import choose_backend
+    from ngsgpu.device.cuda.cupyx import postpone_cupyx
     from ngsgpu.device.memory import check_address_space
     from ngsgpu.device.startup import prepare_cuda
 
@@ -98,6 +99,7 @@ def open_run(
     with choose_backend(run.backend, run.gpus, lease=lease, most=max_gpus) as chosen:
         leased = len(chosen.gpus)
         if lease and leased:
+            postpone_cupyx()
             prepare_cuda(leased if prepared_gpus is None else min(leased, prepared_gpus), *kernels)
         yield (
             chosen,

@@ -6,7 +6,7 @@ the way that data takes.
 
 There are four ways. ``pull``: a kernel on each GPU reads all it gets from the memory of the others,
 which takes the fewest calls and so is fastest for little data. ``copies``: peer copies, each pair
-of GPUs on a stream of its own, by a plan or direct. ``nccl``: NCCL's grouped sends and receives.
+of GPUs on a separate stream, by a plan or direct. ``nccl``: NCCL's grouped sends and receives.
 ``host``: through pinned host memory, where GPUs cannot access each other's.
 """
 
@@ -60,7 +60,7 @@ class Exchange:
 
     Raises:
         DeviceError: the given way does not work here; the message says why and what to do.
-        ValueError: the plan is not of all-to-all between so many GPUs.
+        ValueError: the plan is not an all-to-all between this number of GPUs.
     """
 
     def __init__(

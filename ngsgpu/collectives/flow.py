@@ -76,6 +76,11 @@ def least_time(kind: Kind, topology: Topology, main: int = 0) -> Fraction:
 
     The fullest link of the flow that loads links least, without steps and chunks: by the duality
     of linear programs this is what the narrowest cut allows, and more than the bisection tells.
+
+    Args:
+        kind: scatter, gather or all-to-all.
+        topology: GPUs and links.
+        main: GPU that scatters or gathers.
     """
     pairs = demands(kind, topology.gpus, main)
     program = _Program()
@@ -108,7 +113,7 @@ def best_chunks(least: Fraction) -> int:
 def flow_plan(
     kind: Kind, topology: Topology, steps: int, main: int, chunks: int, seconds: float
 ) -> Plan | None:
-    """A plan of so many steps; None if there is none, or none was found.
+    """A plan with a given number of steps; None if there is none, or none was found.
 
     Args:
         kind: ``all2all`` or ``scatter``.
@@ -137,6 +142,14 @@ def buffered_plan(
 
     In a step no GPU sends more than it has for all [Kobus 2022, section 4.5.3]. Arguments as of
     ``flow_plan``.
+
+    Args:
+        kind: scatter, gather or all-to-all.
+        topology: GPUs and links.
+        steps: number of steps.
+        main: GPU that scatters or gathers.
+        chunks: chunks of each pair of GPUs.
+        seconds: time limit of the solver.
     """
     program = _Program()
     moves, stays = _flows(program, kind, topology, steps, main, chunks)

@@ -150,7 +150,13 @@ class Peers:
     # Memory
 
     def empty(self, gpu: int, size: int, dtype: np.dtype[Any]) -> Any:
-        """An uninitialised array on a GPU."""
+        """An uninitialised array on a GPU.
+
+        Args:
+            gpu: number of the GPU.
+            size: number of elements.
+            dtype: type of the elements.
+        """
         import cupy
 
         with self._devices[gpu]:
@@ -255,7 +261,15 @@ class Peers:
     def copy(
         self, lane: Lane, to: Place, source: Place, size: int, buffers: dict[str, list[Any]]
     ) -> None:
-        """Copy bytes on a stream."""
+        """Copy bytes on a stream.
+
+        Args:
+            lane: stream and device of the copy.
+            to: place of the target.
+            source: place of the source.
+            size: number of bytes.
+            buffers: arrays that places refer to, by name.
+        """
         from cupy import cuda
 
         there, here = (_address(place, buffers) for place in (to, source))
@@ -277,7 +291,14 @@ class Peers:
         parts: Sequence[tuple[Place, int]],
         buffers: dict[str, list[Any]],
     ) -> None:
-        """Write parts, up to ``SOURCES`` places and bytes, one after the other, by a kernel."""
+        """Write parts, up to ``SOURCES`` places and bytes, one after the other, by a kernel.
+
+        Args:
+            lane: stream and device of the kernel.
+            to: place of the target.
+            parts: places and sizes in bytes of the sources.
+            buffers: arrays that places refer to, by name.
+        """
         nothing = SOURCES - len(parts)
         places = [np.uint64(_address(place, buffers) if size else 0) for place, size in parts]
         sizes = [np.int64(size) for _, size in parts]

@@ -72,7 +72,13 @@ class Plan:
 
 
 def demands(kind: Kind, gpus: int, main: int = 0) -> list[Link]:
-    """Who has data for whom."""
+    """Who has data for whom.
+
+    Args:
+        kind: scatter, gather or all-to-all.
+        gpus: number of GPUs.
+        main: GPU that scatters or gathers.
+    """
     pairs = [(a, b) for a in range(gpus) for b in range(gpus) if a != b]
     if kind == "scatter":
         return [pair for pair in pairs if pair[0] == main]
@@ -123,6 +129,11 @@ def check_ways(plan: Plan, topology: Topology) -> None:
 
 def loads(plan: Plan, topology: Topology, step: int) -> Counter[Link]:
     """Chunks that each link carries in a step.
+
+    Args:
+        plan: the plan.
+        topology: GPUs and links.
+        step: number of the step, from 0.
 
     Raises:
         PlanError: two GPUs are not linked.

@@ -11,7 +11,14 @@ from ngsgpu.errors import UsageError
 
 
 def direct_plan(kind: Kind, topology: Topology, main: int = 0, chunks: int = 1) -> Plan:
-    """Each chunk goes the shortest way, over other GPUs only where no link leads past them."""
+    """Each chunk goes the shortest way, over other GPUs only where no link leads past them.
+
+    Args:
+        kind: scatter, gather or all-to-all.
+        topology: GPUs and links.
+        main: GPU that scatters or gathers.
+        chunks: chunks of each pair of GPUs.
+    """
     ways = []
     for shift in range(1, topology.gpus):
         for start, to in demands(kind, topology.gpus, main):
@@ -21,7 +28,14 @@ def direct_plan(kind: Kind, topology: Topology, main: int = 0, chunks: int = 1) 
 
 
 def one_step_plan(kind: Kind, topology: Topology, main: int = 0, chunks: int = 1) -> Plan | None:
-    """All transfers at once, which share the links; None if a pair of GPUs has no link."""
+    """All transfers at once, which share the links; None if a pair of GPUs has no link.
+
+    Args:
+        kind: scatter, gather or all-to-all.
+        topology: GPUs and links.
+        main: GPU that scatters or gathers.
+        chunks: chunks of each pair of GPUs.
+    """
     pairs = demands(kind, topology.gpus, main)
     if any(pair not in topology.routes for pair in pairs):
         return None
@@ -31,6 +45,11 @@ def one_step_plan(kind: Kind, topology: Topology, main: int = 0, chunks: int = 1
 
 def ring_plan(kind: Kind, topology: Topology, main: int = 0) -> Plan:
     """Chunks go around rings of links, each the shorter way; half of the opposite ones either way.
+
+    Args:
+        kind: scatter, gather or all-to-all.
+        topology: GPUs and links.
+        main: GPU that scatters or gathers.
 
     Raises:
         UsageError: the links are not made of rings through all GPUs.

@@ -208,7 +208,7 @@ def _pieces(plan: Plan, sizes: NDArray[np.int64]) -> Iterator[tuple[tuple[int, .
 
 
 def _cut(size: int, chunks: int, whole: int) -> int:
-    """Bytes of so many of all chunks."""
+    """Bytes of a given number of all chunks."""
     share = size * chunks // whole
     return size if chunks == whole else share // PIECE_ALIGNMENT * PIECE_ALIGNMENT
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,6 +56,17 @@ class Corrections:
     def all_edits(self) -> Edits:
         """The edits, for the outputs."""
         return Edits(self.edit_start, self.edit_count, self.edits)
+
+    def apply(self, reads: Sequence[str]) -> list[str]:
+        """The sequences of the reads that were corrected, as they are then.
+
+        Args:
+            reads: their sequences, in the order of the read set.
+
+        Raises:
+            UsageError: there are more or fewer than in the read set.
+        """
+        return self.all_edits.apply(reads)
 
 
 class CorrectionCollector:

@@ -66,7 +66,14 @@ class BatchSizes:
 
 
 def batch_bytes(sizes: BatchSizes, anchors: int, max_length: int, mates: int) -> int:
-    """Bytes of the edits and lists of a batch, for ``anchors`` in total."""
+    """Bytes of the edits and lists of a batch, for ``anchors`` in total.
+
+    Args:
+        sizes: memory for a batch of anchors.
+        anchors: number of anchors of the run.
+        max_length: bases of the longest read.
+        mates: 2 for pairs, otherwise 1.
+    """
     batch = min(anchors, sizes.anchors(max_length, mates))
     edits = batch * mates * 2 * max_length * 4
     return edits + COPIES * (edits // COPY_SHARE) + batch * 2 * 4

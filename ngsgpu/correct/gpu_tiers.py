@@ -54,6 +54,11 @@ def tiers_for(max_length: int, margin: int, mates: int) -> list[Sizes]:
     All threads of a block may insert a candidate when the limit is reached, and one cell must stay
     free, since a search for a missing entry ends at a free cell.
 
+    Args:
+        max_length: bases of the longest read.
+        margin: columns on either side of the anchor.
+        mates: 2 for pairs, otherwise 1.
+
     Raises:
         UnsuitableError: the reads are too long for the GPU's shared memory.
     """

@@ -65,7 +65,15 @@ class CorrectionStatistics(RunStatistics):
         corrections: Corrections,
         counts: EditCounts,
     ) -> Self:
-        """The statistics of a run that has written its outputs."""
+        """The statistics of a run that has written its outputs.
+
+        Args:
+            run: the run, with its reads and times.
+            spectrum: k-mers of the reads.
+            coverage: reads per position.
+            corrections: the corrections and their counters.
+            counts: edits that were written.
+        """
         reads, counters = run.reads, corrections.counters
         return cls.after(
             run,

@@ -96,7 +96,15 @@ class Workspace(NamedTuple):
         forests: Forests | None = None,
         samples: Samples | None = None,
     ) -> Workspace:
-        """Workspace for anchors of up to ``max_length`` bases; by default without forests."""
+        """Workspace for anchors of up to ``max_length`` bases; by default without forests.
+
+        Args:
+            max_length: bases of the longest read.
+            hashes: number of hash tables.
+            margin: columns on either side of the anchor.
+            forests: forests that decide; None without them.
+            samples: room for training samples; None if none are recorded.
+        """
         planes = 2 * ((max_length + 63) // 64) + 2
         records = 1 << 14
         votes = 2 * MAX_ENTRIES + (1 << 17)

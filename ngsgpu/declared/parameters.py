@@ -77,7 +77,7 @@ class Parameter:
 
     @property
     def flag(self) -> str:
-        """Its longest name on the command line, or its placeholder if it is given by its place."""
+        """Longest name on the command line, or its placeholder if it is given by its place."""
         if self.option.is_argument:
             return self.option.metavar
         return max(self.option.names, key=len, default=f"--{self.name.replace('_', '-')}")

@@ -39,7 +39,7 @@ class _Stretches(NamedTuple):
 
     @property
     def letters(self) -> int:
-        """Their letters, line ends included."""
+        """Letters of the pieces, line ends included."""
         return sum(stop - begin for begin, stop, _ in self.bounds)
 
 

@@ -159,5 +159,5 @@ def _sealed(header: dict[str, Any]) -> bytes:
 
 
 def groups_for(kmers: int) -> int:
-    """Groups of a table for so many k-mers: three fifths of its places are used."""
+    """Groups of a table for a number of k-mers: three fifths of its places are used."""
     return kmers * 5 // (3 * GROUP) + 1

@@ -80,7 +80,7 @@ class Room(NamedTuple):
 
 @njit(nogil=True, cache=True)
 def new_room(letters: int) -> Room:
-    """Workspace for blocks of so many letters."""
+    """Workspace for blocks of a number of letters."""
     size = letters + _PADDING
     return Room(
         np.empty(size, dtype=np.uint8), np.empty(size, dtype=np.uint8),

@@ -201,7 +201,7 @@ class Cache:
 
 
 def cupy_cache() -> Cache:
-    """CuPy's cache of its own CUDA kernels."""
+    """CuPy's cache of CUDA kernels."""
     if forced := os.environ.get("CUPY_CACHE_DIR"):
         return _cache("CuPy", Path(forced), "CUPY_CACHE_DIR", "*")
     return _cache("CuPy", _home() / ".cupy" / "kernel_cache", "user cache", "*")

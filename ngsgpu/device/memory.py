@@ -96,7 +96,7 @@ def memory(root: Path = _ROOT) -> Memory:
 def check_address_space() -> None:
     """Refuse to begin a run under a limit of ``ulimit -v`` under which none can end.
 
-    Libraries that are imported beyond the limit fail in ways of their own, and Python 3.11 may try
+    Libraries that are imported beyond the limit fail in various ways, and Python 3.11 may try
     for ever: it takes a number to handle an exception, and fails to.
 
     Raises:

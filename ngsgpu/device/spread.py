@@ -29,7 +29,7 @@ _OUT_OF_MEMORY: Final = 2  # CUDA_ERROR_OUT_OF_MEMORY
 
 _LARGEST_PAGE: Final = 2 << 20
 _STRIPES: Final = 64
-"""Stripes on each GPU: so many that every large array lies on all of them evenly."""
+"""Stripes on each GPU: enough that every large array lies on all of them evenly."""
 
 
 class _Properties(ctypes.Structure):
@@ -56,13 +56,13 @@ class _Access(ctypes.Structure):
 
 
 def stripe_bytes(size: int, gpus: int) -> int:
-    """Bytes of a stripe of memory of a size that is divided over so many GPUs."""
+    """Bytes of a stripe of memory of a size that is divided over several GPUs."""
     stripe = -(-size // (gpus * _STRIPES))
     return max(1, -(-stripe // _LARGEST_PAGE)) * _LARGEST_PAGE
 
 
 def share_bytes(size: int, gpus: int) -> int:
-    """The most that one of so many GPUs has of memory of a size."""
+    """The largest share of one GPU in memory that is divided over several."""
     stripe = stripe_bytes(size, gpus)
     stripes = -(-size // stripe)
     return -(-stripes // gpus) * stripe

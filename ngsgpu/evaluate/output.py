@@ -16,7 +16,13 @@ def head(schema: str, version: int) -> dict[str, Any]:
 
 
 def ratio(part: int, whole: int, scale: float = 1.0) -> float | None:
-    """A rate; ``None`` where the divisor is 0."""
+    """A rate; ``None`` where the divisor is 0.
+
+    Args:
+        part: the dividend.
+        whole: the divisor.
+        scale: factor of the result.
+    """
     return scale * part / whole if whole else None
 
 

@@ -63,7 +63,13 @@ class Workspace(NamedTuple):
 
     @classmethod
     def allocate(cls, rules: Rules, longest_read: int, functions: int) -> Workspace:
-        """Workspace for sequences as long as the rules let them become."""
+        """Workspace for sequences as long as the rules let them become.
+
+        Args:
+            rules: the parameters as integers.
+            longest_read: bases of the longest read.
+            functions: number of hash functions.
+        """
         longest = longest_read + rules.max_length + rules.pair_slack + rules.step
         return cls(
             first=Task.allocate(longest, functions),
@@ -116,7 +122,7 @@ class Extensions(NamedTuple):
         )
 
     @classmethod
-    def joined(cls, parts: Sequence[Extensions]) -> Extensions:
+    def concatenate(cls, parts: Sequence[Extensions]) -> Extensions:
         """The results of several parts, at least one, as if they were one."""
         before = itertools.accumulate((len(part.codes) for part in parts), initial=0)
         moved = [

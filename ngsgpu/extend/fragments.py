@@ -49,7 +49,7 @@ class Bases(NamedTuple):
 
     @classmethod
     def of(cls, mates: Mates, rows: slice, no_quality: int) -> Bases:
-        """Those of some records.
+        """The bases of some records.
 
         Args:
             mates: the records.

@@ -90,7 +90,13 @@ def result_bytes(rules: Rules, pairs: int) -> int:
 
 
 def workspace_bytes(rules: Rules, reads: ReadMemory, pairs: int) -> int:
-    """Device memory of an extender for batches of up to this many pairs of the reads."""
+    """Device memory of an extender for batches of up to this many pairs of the reads.
+
+    Args:
+        rules: the parameters as integers.
+        reads: memory and lengths of the reads.
+        pairs: maximum number of pairs in a batch.
+    """
     slabs = WARPS * resident_blocks(reads, pairs) * slab_bytes(rules, reads.max_length)
     # With the list of the pairs, and what CuPy rounds up.
     return slabs + result_bytes(rules, pairs) + 8 * pairs + 8192

@@ -106,7 +106,7 @@ def extend_reads(
         rules = run.parameters.rules(insert.mean, insert.sd)
         pairs = np.arange(reads.reads // 2, dtype=np.int64)
         parts = list(run.results(rules, pairs)) or [Extensions.allocate(0, rules)]
-        return Extensions.joined(parts), insert
+        return Extensions.concatenate(parts), insert
 
     return _DRIVER.run_reads(reads, extended, parameters, options)
 

@@ -51,7 +51,13 @@ class ReadFiles:
     def batches(
         self, *, threads: int, phred_offset: PhredOffset, chunk_bytes: int
     ) -> Iterator[tuple[RecordBatch, ...]]:
-        """Yield batches of records, one for each input."""
+        """Yield batches of records, one for each input.
+
+        Args:
+            threads: number of threads.
+            phred_offset: 33, 64 or ``auto``.
+            chunk_bytes: size of the pieces in which text is read.
+        """
         if len(self.inputs) == 2:
             yield from read_pairs(
                 *self.inputs, threads=threads, phred_offset=phred_offset, chunk_bytes=chunk_bytes

@@ -11,7 +11,7 @@ from io import FileIO
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple, TypeAlias
 
-from ngsgpu.ending import undisturbed
+from ngsgpu.ending import defer_signals
 from ngsgpu.errors import InputError, UsageError, output_error
 
 if TYPE_CHECKING:
@@ -56,6 +56,11 @@ def own_descriptor(path: str | Path, *, standard: int) -> int | None:
 
 def read_at(file: FileIO, data: NDArray[np.uint8], offset: int) -> int:
     """Fill an array with the bytes of a file from an offset on; safe among threads.
+
+    Args:
+        file: the open file.
+        data: array to fill, uint8.
+        offset: first byte in the file.
 
     Returns:
         How many there were; fewer than asked for where the file ends.
@@ -170,7 +175,7 @@ def nameless_file() -> BinaryIO:
     """
     place = temporary_place()
     try:
-        with undisturbed():  # where there is no O_TMPFILE, it has a name for a moment
+        with defer_signals():  # where there is no O_TMPFILE, it has a name for a moment
             return tempfile.TemporaryFile(dir=place)
     except OSError as error:
         raise output_error(place, error) from error

@@ -185,12 +185,17 @@ class DatabaseWriter:
         self.put(self.reserve(len(kmers)), kmers, counts)
 
     def reserve(self, size: int) -> int:
-        """The place of so many more k-mers, for ``put``."""
+        """The place of the next k-mers, for ``put``."""
         self.size += size
         return self.size - size
 
     def put(self, at: int, kmers: NDArray[np.uint64], counts: NDArray[np.uint16]) -> None:
         """Write k-mers at a reserved place; several threads may, at the same time.
+
+        Args:
+            at: row of the first k-mer.
+            kmers: the k-mers, uint64[n, words].
+            counts: their counts, uint16[n].
 
         Raises:
             OutputError: they cannot be written.

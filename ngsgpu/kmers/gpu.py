@@ -82,7 +82,7 @@ class Counted:
 
 
 def piece_rows(rows: int) -> int:
-    """Most k-mers that leave the GPU at a time, where a buffer has room for so many."""
+    """Most k-mers that leave the GPU at a time, if a buffer has room for them."""
     return max(ROWS, min(_PIECE_ROWS, rows // _PIECES))
 
 
@@ -95,7 +95,7 @@ def row_bytes(words: int) -> int:
 
 
 def joined_row_bytes(words: int) -> int:
-    """GPU memory for each row that ``joined`` gets."""
+    """GPU memory for each row that ``add_up`` gets."""
     return max(8 * words + 24 + ARGSORT_BYTES, 18 * words + 32) + 4
 
 
@@ -149,7 +149,13 @@ class KmerBuffer:
         return 0
 
     def find(self, chunk: ParsedChunk, record: int, records: int) -> None:
-        """Add the k-mers of so many records of a chunk, for which there must be room."""
+        """Add the k-mers of the first records of a chunk, for which there must be room.
+
+        Args:
+            chunk: a parsed chunk on the GPU.
+            record: number of the first record.
+            records: number of records.
+        """
         most = max(0, chunk.max_length - self._k + 1) * records
         self._most += min(most, len(chunk.slot.raw) // 2)
         slot = chunk.slot
@@ -192,7 +198,7 @@ class KmerBuffer:
         return found
 
 
-def joined(kmers: NDArray[np.uint64], counts: NDArray[np.uint16]) -> Counted:
+def add_up(kmers: NDArray[np.uint64], counts: NDArray[np.uint16]) -> Counted:
     """Add up counts of equal k-mers from the host, uint64[n, words] in any order."""
     return summed(to_device(np.ascontiguousarray(kmers.T)), to_device(counts))
 

@@ -38,7 +38,7 @@ from ngsgpu.kmers.database import DatabaseWriter, Source, Tally
 from ngsgpu.kmers.gpu import (
     MOST_ROWS,
     Counted,
-    joined,
+    add_up,
     joined_row_bytes,
     piece_rows,
     row_bytes,
@@ -349,7 +349,7 @@ class GpuCounter:
             last = int(np.searchsorted(ends, ends[first] + most, side="right")) - 1
             last = max(first + 1, last)
             parts = [run.read(first, last, words) for run in self.runs]
-            yield joined(*(np.concatenate(own) for own in zip(*parts, strict=True)))
+            yield add_up(*(np.concatenate(own) for own in zip(*parts, strict=True)))
             first = last
 
     def _write(self, parts: Iterator[Part]) -> None:

@@ -92,7 +92,13 @@ class KmerBuffers:
         return 0
 
     def find(self, chunk: ParsedChunk, record: int, records: int) -> None:
-        """Add the k-mers of so many records of a chunk of the first GPU, which have room."""
+        """Add the k-mers of the first records of a chunk of the first GPU, which have room.
+
+        Args:
+            chunk: a parsed chunk on the first GPU.
+            record: number of the first record.
+            records: number of records.
+        """
         from cupy import cuda
 
         gpu = self._next

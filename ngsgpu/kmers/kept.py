@@ -57,7 +57,13 @@ class KeptKmers:
         return sum(len(counts) for _, counts in self.pieces)
 
     def take(self, counted: Counted, least: int, rows: int) -> None:
-        """Take further k-mers, at most ``rows`` at a time, without those that occur fewer times."""
+        """Take further k-mers, at most ``rows`` at a time, without those that occur fewer times.
+
+        Args:
+            counted: sorted k-mers with counts.
+            least: lowest count that is kept.
+            rows: number of k-mers handled at a time.
+        """
         import cupy
 
         histogram = counted.histogram()
@@ -74,13 +80,13 @@ class KeptKmers:
         at = 0
         for piece in counted.pieces(least, rows):
             end = at + len(piece[1])
-            kmers[at:end], counts[at:end] = piece if fits else _at_home(piece)
+            kmers[at:end], counts[at:end] = piece if fits else _on_host(piece)
             at = end
         self.pieces.append((kmers, counts))
 
     def move_to_host(self) -> None:
         """Make room on the GPU."""
-        self.pieces = [_at_home(piece) for piece in self.pieces]
+        self.pieces = [_on_host(piece) for piece in self.pieces]
 
     def together(self) -> tuple[Any, Any]:
         """All k-mers and their counts, on the GPU if all of them are there and fit twice."""
@@ -105,7 +111,7 @@ def kept_bytes(words: int) -> int:
     return 8 * words + 2
 
 
-def _at_home(taken: tuple[Any, Any]) -> tuple[Any, Any]:
+def _on_host(taken: tuple[Any, Any]) -> tuple[Any, Any]:
     """K-mers and counts on the host."""
     kmers, counts = taken
     return (kmers.get(), counts.get()) if hasattr(kmers, "get") else taken

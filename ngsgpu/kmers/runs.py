@@ -28,7 +28,13 @@ class Run(NamedTuple):
     def read(
         self, first: int, last: int, words: int
     ) -> tuple[NDArray[np.uint64], NDArray[np.uint16]]:
-        """K-mers and counts of the buckets from ``first`` up to ``last``."""
+        """K-mers and counts of the buckets from ``first`` up to ``last``.
+
+        Args:
+            first: first bucket.
+            last: bucket after the last one.
+            words: 64-bit words of a k-mer.
+        """
         begin, end = int(self.starts[first]), int(self.starts[last])
         size = end - begin
         kmers = np.fromfile(self.kmers, np.uint64, size * words, offset=8 * words * begin)

@@ -37,7 +37,13 @@ class Stretches(NamedTuple):
 
 
 def stretches_of(batch: RecordBatch, k: int, most: int) -> Iterator[Stretches]:
-    """Cut a batch into stretches with at most ``most`` letters in all."""
+    """Cut a batch into stretches with at most ``most`` letters in all.
+
+    Args:
+        batch: records.
+        k: length of a k-mer.
+        most: maximum number of letters of the stretches that are handled at a time.
+    """
     begin, stop, low = batch.seq_start, batch.seq_end, batch.seq_start
     quality = _NO_QUALITY if batch.qual_start is None else batch.qual_start
     sizes = stop - begin

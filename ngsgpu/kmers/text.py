@@ -37,7 +37,13 @@ def histogram_lines(histogram: NDArray[np.int64], highest: int) -> Iterator[str]
 
 
 def dump(database: KmerDatabase, min_count: int, max_count: int) -> Iterator[bytes]:
-    """Lines of a k-mer, a tab and its count, in order, for the k-mers with such counts."""
+    """Lines of a k-mer, a tab and its count, in order, for the k-mers with such counts.
+
+    Args:
+        database: the counted k-mers.
+        min_count: lowest count that is written.
+        max_count: highest count that is written.
+    """
     for begin, end in pieces(len(database), _ROWS):
         kmers, counts = database.kmers[begin:end], database.counts[begin:end]
         wanted = (counts >= min_count) & (counts <= max_count)
@@ -47,7 +53,13 @@ def dump(database: KmerDatabase, min_count: int, max_count: int) -> Iterator[byt
 
 
 def lines_of(kmers: NDArray[np.uint64], counts: NDArray[np.uint16], k: int) -> bytes:
-    """Lines of a k-mer, a tab and its count."""
+    """Lines of a k-mer, a tab and its count.
+
+    Args:
+        kmers: the k-mers, uint64[n, words].
+        counts: their counts, uint16[n].
+        k: length of a k-mer.
+    """
     out = np.empty(len(kmers) * (k + _COUNT_DIGITS + 2), dtype=np.uint8)
     return out[: _write_lines(kmers, counts, k, LETTERS, out)].tobytes()
 
@@ -77,10 +89,15 @@ def counts_of_text(
     database: KmerDatabase, text: str
 ) -> tuple[NDArray[np.uint64], NDArray[np.uint16]]:
     """Canonical k-mers of a sequence, uint64[n, words], and their counts, uint16[n]."""
+    kmers = kmers_of_text(database, text)
+    return kmers, Lookup(database).counts(kmers)
+
+
+def kmers_of_text(database: KmerDatabase, text: str) -> NDArray[np.uint64]:
+    """Canonical k-mers of a sequence, as long as those of a database, uint64[n, words]."""
     data = np.frombuffer(text.encode(), dtype=np.uint8)
     begin, stop = (np.array([at], dtype=np.int64) for at in (0, len(data)))
-    kmers = _kmers_of(database, [Stretches(data, begin, stop, begin, begin[:0], len(data))])
-    return kmers, Lookup(database).counts(kmers)
+    return _kmers_of(database, [Stretches(data, begin, stop, begin, begin[:0], len(data))])
 
 
 def _kmers_of(database: KmerDatabase, parts: Iterable[Stretches]) -> NDArray[np.uint64]:

@@ -36,9 +36,9 @@ _FLANK = 12
 """Bases on both sides that tell a place."""
 _MOST_COLUMNS = 400_000
 _LEAST_FRAGMENTS = 20
-"""That a place must be seen in."""
+"""Fragments in which a place must be seen."""
 _LEAST_BASES = 20_000
-"""In such places, for an error rate."""
+"""Bases in such places that an error rate needs."""
 _RARE = 0.005
 """Part of a place's fragments that have the same error, beyond a single one."""
 

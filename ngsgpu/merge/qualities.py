@@ -122,7 +122,7 @@ def evidence(uniform: NDArray[np.float64]) -> tuple[NDArray[np.int32], ...]:
 
 
 def in_units(odds: NDArray[np.float64]) -> NDArray[np.int32]:
-    """Their logarithms."""
+    """Logarithms of odds, in units of ``1 / UNIT`` bits."""
     return np.floor(UNIT * np.log2(odds) + 0.5).astype(np.int32)
 
 

@@ -1,4 +1,4 @@
-"""A set of read ends that a sequence has met: a hash table that is emptied in no time."""
+"""A set of read ends that a sequence has met: a hash table that is cleared in O(1)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MAX_ENDS = 1 << 12
 
 
 class EndSet(NamedTuple):
-    """Ends that a sequence has met, each with a flag; emptied in no time.
+    """Ends that a sequence has met, each with a flag; cleared in O(1).
 
     Attributes:
         cells: uint64[2^n], open-addressing hash table of generation << 33 | end << 1 | flag; what

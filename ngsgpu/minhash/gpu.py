@@ -87,7 +87,14 @@ class DeviceTables:
     def of(
         cls, ids: list[Any], positions: list[Any], slots: Any, entries: list[int]
     ) -> DeviceTables:
-        """Tables for kernels of the current GPU."""
+        """Tables for kernels of the current GPU.
+
+        Args:
+            ids: read numbers of each table.
+            positions: positions of each table's k-mers.
+            slots: slot of each read in each table, uint32[reads, tables].
+            entries: number of entries of each table.
+        """
         import cupy
 
         rows = np.concatenate([
@@ -102,6 +109,11 @@ class DeviceTables:
 
 def empty_slots(reads: int, hashes: int, on_device: bool) -> Any:
     """The slots of reads that are in no table yet, uint32[reads, hashes].
+
+    Args:
+        reads: number of reads.
+        hashes: number of tables.
+        on_device: on the GPU; otherwise in pinned memory of the host.
 
     Raises:
         DeviceError: could not allocate pinned memory.
@@ -154,7 +166,7 @@ def join_tables(parts: Sequence[BuiltTables], own: int, slots: Any) -> DeviceTab
     Args:
         parts: what the GPUs have built, in the order of the tables.
         own: which of them this GPU has; the others are copied here.
-        slots: of all tables, in which those of its own are filled in, and now the others.
+        slots: of all tables, in which this GPU's own are filled in; the others are filled in here.
     """
     joined = BuiltTables()
     for number, part in enumerate(parts):
@@ -271,7 +283,7 @@ class _Builder:
         del made.entries[first:], made.ids[first:], made.positions[first:]
 
     def build(self, first: int, functions: int) -> None:
-        """Build tables in one pass, the first of which is so many after the first of all."""
+        """Build tables in one pass, beginning with the table of a given number."""
         import cupy
 
         first += self._tables.start

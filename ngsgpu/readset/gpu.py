@@ -338,7 +338,7 @@ class ReadMemory:
 
     @classmethod
     def of(cls, reads: ReadSet | DeviceReadSet) -> ReadMemory:
-        """That of a read set."""
+        """The memory of a read set."""
         arrays: Any = getattr(reads, "arrays", reads)
         planes, qualities = int(arrays.planes.nbytes), int(arrays.qualities.nbytes)
         return cls(
@@ -355,7 +355,15 @@ class ReadMemory:
     def expected(
         cls, reads: int, bases: int, max_length: int, *, paired: bool, quality_bits: int
     ) -> ReadMemory:
-        """Estimate for reads of which nothing else is known."""
+        """Estimate for reads of which nothing else is known.
+
+        Args:
+            reads: number of reads.
+            bases: number of bases.
+            max_length: bases of the longest read.
+            paired: whether the reads are pairs.
+            quality_bits: bits per quality.
+        """
         uniform = bases == reads * max_length
         return cls(
             reads=reads,

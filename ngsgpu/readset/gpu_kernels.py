@@ -32,5 +32,5 @@ class ReadKernels:
         self._equal.load()
 
     def of(self, reads: DeviceReadSet | ReadMemory) -> KernelModule:
-        """Those for a read set."""
+        """The kernels for a read set."""
         return self._equal if reads.are_equal else self._any

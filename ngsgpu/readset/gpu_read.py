@@ -57,7 +57,13 @@ class ReadFiles(Protocol):
     def batches(
         self, *, threads: int, phred_offset: PhredOffset, chunk_bytes: int
     ) -> Iterator[tuple[RecordBatch, ...]]:
-        """Batches of records, one for each input."""
+        """Batches of records, one for each input.
+
+        Args:
+            threads: number of threads.
+            phred_offset: 33, 64 or ``auto``.
+            chunk_bytes: size of the pieces in which text is read.
+        """
 
 
 @dataclass(frozen=True, slots=True)

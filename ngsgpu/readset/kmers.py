@@ -194,7 +194,14 @@ def count_kmers(
 
 
 def kmer_occurrences(uniform_length: int, lengths: Any, reads: int, k: int) -> int:
-    """All k-mers of some reads; ``lengths`` are NumPy's or CuPy's, where they differ."""
+    """All k-mers of some reads; ``lengths`` are NumPy's or CuPy's, where they differ.
+
+    Args:
+        uniform_length: length of all reads; negative if they differ.
+        lengths: length of each read, where they differ.
+        reads: number of reads.
+        k: length of a k-mer.
+    """
     if uniform_length >= 0:
         return reads * max(0, uniform_length - k + 1)
     return int((lengths.astype(np.int64) - (k - 1)).clip(0, None).sum())

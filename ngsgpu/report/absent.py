@@ -55,7 +55,13 @@ def read_note(path: Path) -> Note | None:
 
 
 def is_present(path: Path | None, what: str, missing: list[str]) -> bool:
-    """Whether a result exists; otherwise its description and reason go to ``missing``."""
+    """Whether a result exists; otherwise its description and reason go to ``missing``.
+
+    Args:
+        path: the result; None if the study has none.
+        what: its description.
+        missing: descriptions of what is missing; extended in place.
+    """
     note = None if path is None else read_note(path)
     if path is not None and note is None and path.is_file():
         return True

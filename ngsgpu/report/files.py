@@ -97,6 +97,12 @@ def _unfit(document: Any) -> str:
 def read_json(path: Path, schema: str, version: int, *others: str) -> dict[str, Any]:
     """Read a JSON object and check its ``schema`` (or one of others) and ``schema_version``.
 
+    Args:
+        path: the file.
+        schema: expected schema.
+        version: newest known version.
+        *others: further schemas that are accepted.
+
     Raises:
         InputError: when it cannot be read, is not JSON, or is of another kind or newer version.
     """
@@ -169,7 +175,13 @@ class Json:
             raise self._wrong(key, "is not a time") from None
 
     def line(self, label: str, key: str, of: str = "") -> tuple[str, str, str]:
-        """A line of a table: label, a count, and its share of another one if that is named."""
+        """A line of a table: label, a count, and its share of another one if that is named.
+
+        Args:
+            label: label of the line.
+            key: dotted key of the count.
+            of: dotted key of the whole; empty for no share.
+        """
         value = self.number(key)
         share: str = words.share(value, self.number(of)) if of and value is not None else ""
         return label, words.count(value), share
@@ -213,6 +225,13 @@ def json_if_present(
 ) -> Json | None:
     """Read a result; if it is missing, its description and the reason are added to ``missing``.
 
+    Args:
+        path: the result; None if the study has none.
+        what: its description.
+        schema: expected schema.
+        missing: descriptions of what is missing; extended in place.
+        *others: further schemas that are accepted.
+
     Raises:
         InputError: it exists, but is damaged or of another kind.
     """
@@ -223,7 +242,14 @@ def json_if_present(
 
 
 def json_if_named(path: Path | None, what: str, schema: str, missing: list[str]) -> Json | None:
-    """The same for results that not every study has: without a path, nothing is missing."""
+    """The same for results that not every study has: without a path, nothing is missing.
+
+    Args:
+        path: the result; None if the study has none.
+        what: its description.
+        schema: expected schema.
+        missing: descriptions of what is missing; extended in place.
+    """
     return None if path is None else json_if_present(path, what, schema, missing)
 
 
@@ -232,7 +258,12 @@ def moments(
 ) -> list[tuple[str, str, str]]:
     """Lines with the mean and the standard deviation of lengths; of none, they have no value.
 
-    ``of`` is the key of the number of pairs that they are from.
+    Args:
+        stats: statistics of a run.
+        entry: dotted key of the lengths.
+        deviation: key of the standard deviation within it.
+        what: name of the lengths in the labels.
+        of: dotted key of the number of pairs.
     """
     is_known = stats.number(of) != 0
     return [

@@ -82,6 +82,11 @@ def study_from_layout(
 
     A sample is a folder with statistics of a correction, or with the report of a classification.
 
+    Args:
+        results: results directory of the workflow.
+        benchmarks: Snakemake's benchmark files; by default the folder beside.
+        title: title of the report.
+
     Raises:
         InputError: when the directory holds no such folder.
     """

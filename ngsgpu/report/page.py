@@ -73,7 +73,13 @@ class SampleSection:
     details: list[tuple[str, Table]] = field(default_factory=list)
 
     def plot(self, svg: str, caption: str, *, is_wide: bool = False) -> None:
-        """Add a figure."""
+        """Add a figure.
+
+        Args:
+            svg: the drawing.
+            caption: text below it.
+            is_wide: whether it takes the full width.
+        """
         self.figures.append(Plot(svg, caption, is_wide))
 
     @property

@@ -161,7 +161,10 @@ def quast_rows(
 
     None is marked where all are about equal.
 
-    ``names`` are the assemblies, a column each; ``everything`` as above.
+    Args:
+        quast: QUAST's report.
+        names: the assemblies, a column each.
+        everything: all metrics instead of the main ones.
     """
     rows: list[tuple[str, ...]] = []
     marks = set()

@@ -23,7 +23,7 @@ _PANELS: Final = 3
 """Side by side."""
 
 Curve = tuple[Sequence[float], Sequence[float]]
-"""Its x and y values."""
+"""The x and y values of a curve."""
 
 
 def main_results(samples: Sequence[str], columns: Sequence[Column]) -> Plot | None:
@@ -95,7 +95,13 @@ def _dots(
 def length_curves(
     name: str, histograms: Sequence[Sequence[tuple[int, int]]], caption: str
 ) -> list[Plot]:
-    """Lengths of fragments as shares of a sample's, since samples differ in size; none for none."""
+    """Lengths of fragments as shares of a sample's, since samples differ in size; none for none.
+
+    Args:
+        name: name of the drawing.
+        histograms: lengths and counts of each sample.
+        caption: caption of the plot.
+    """
     lines = []
     for counts in histograms:
         total = sum(count for _, count in counts)
@@ -118,7 +124,12 @@ def curves(
 ) -> None:
     """A thin line a sample; groups differ in colour.
 
-    ``x`` and ``y`` label the axes.
+    Args:
+        figure: empty figure.
+        groups: curves by label.
+        x: label of the x axis.
+        y: label of the y axis.
+        is_logarithmic: whether both axes are logarithmic.
     """
     axes = figure.subplots()
     for colour, (label, lines) in zip((AFTER, BEFORE), groups.items(), strict=False):

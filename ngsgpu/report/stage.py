@@ -58,6 +58,11 @@ class Stage(ABC):
 
         ``number`` is the sample's, for the names of figures. A brief section lacks those that
         ``overlays`` has for all samples.
+
+        Args:
+            results: results of the sample.
+            number: number of the sample, from 0, for names of drawings.
+            is_brief: whether to show the main findings only.
         """
         sample = results.sample
         return SampleSection(sample.name, sample.label, sample.kind)

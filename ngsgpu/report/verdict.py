@@ -92,7 +92,13 @@ def verdict_table(found: Sequence[Verdict]) -> Table:
 
 
 def facts(study: Study, spans: Sequence[Span], version: str | None) -> list[str]:
-    """Date, versions of the program and the workflow, and databases."""
+    """Date, versions of the program and the workflow, and databases.
+
+    Args:
+        study: the study.
+        spans: begin and end of the runs.
+        version: version of ngsgpu, if known.
+    """
     date = study.date or (day(max(span.end for span in spans)) if spans else "")
     databases = dict.fromkeys(
         (

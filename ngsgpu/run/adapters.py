@@ -94,12 +94,12 @@ class Adapters:
 
     @property
     def many(self) -> bool:
-        """Whether so many reads have adapters that they should be trimmed."""
+        """Whether enough reads have adapters to warrant trimming."""
         return self.with_adapter >= max(_FEWEST, THRESHOLD * self.reads)
 
     @property
     def many_poly_g(self) -> bool:
-        """Whether so many reads end in G's that they should be trimmed."""
+        """Whether enough reads end in G's to warrant trimming."""
         return self.poly_g >= max(_FEWEST, THRESHOLD * self.reads)
 
     def for_statistics(self) -> dict[str, Any]:
@@ -148,7 +148,7 @@ class _Mates(NamedTuple):
 
     @classmethod
     def of(cls, letters: NDArray[np.uint8]) -> _Mates:
-        """Those of a sample."""
+        """The mates of a sample."""
         codes = np.minimum(np.asarray(CODES)[letters], AMBIGUOUS).astype(np.uint8)
         return cls(codes, (letters > 0).sum(axis=1))
 

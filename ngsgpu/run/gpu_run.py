@@ -132,8 +132,8 @@ class EditingGpuRun(GpuRun[E], EditingRun[E]):
         Numba is imported, which keeps other threads from launching kernels.
         """
         if self.precopy is not None:
-            mates, style = 2 if self.reads.paired else 1, self.style()
-            self.meanwhile(lambda: load_kernels(mates, style))
+            reads, style = self.reads, self.style()
+            self.meanwhile(lambda: load_kernels(reads.reads, 2 if reads.paired else 1, style))
 
     def _write(
         self,

@@ -122,7 +122,7 @@ class Contents:
     inflated: int = 0
 
     def times(self, factor: float) -> Contents:
-        """The contents of so many times the same reads, about."""
+        """The approximate contents of the same reads, repeated."""
         reads, bases = round(factor * self.reads), round(factor * self.bases)
         read_bytes = None if self.read_bytes is None else round(factor * self.read_bytes)
         return Contents(reads, bases, self.longest, self.paired, read_bytes, factor > 1)

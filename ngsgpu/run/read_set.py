@@ -1,6 +1,6 @@
 """The driver of stages that need all reads in memory, and read their inputs twice.
 
-A stage has a run on either backend (``staged``): reading, and steps of its own. The driver checks
+A stage has a run on either backend (``staged``): reading, and steps. The driver checks
 and opens the files, chooses the run, falls back to the CPU, and writes the statistics, for all
 stages alike; ``write`` and the like of a run read the inputs again.
 """

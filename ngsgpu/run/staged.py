@@ -97,7 +97,7 @@ class ReadLengths:
 
     @classmethod
     def of(cls, reads: ReadSet | DeviceReadSet) -> ReadLengths:
-        """Those of a read set."""
+        """The read lengths of a read set."""
         arrays: Any = getattr(reads, "arrays", reads)
         lengths = arrays.lengths
         return cls(

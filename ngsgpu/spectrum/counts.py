@@ -98,7 +98,7 @@ def _harvest(
 
 
 def tasks_of(reads: ReadSet, bases: int) -> list[tuple[int, int]]:
-    """Ranges of reads of about so many bases."""
+    """Ranges of reads with about a given number of bases."""
     per_task = max(1, bases // max(1, reads.max_length))
     return list(pairwise([*range(0, reads.reads, per_task), reads.reads]))
 

@@ -77,7 +77,7 @@ class Results(NamedTuple):
 
     @classmethod
     def allocate(cls, reads: int, bases: int) -> Self:
-        """For so many reads and bases."""
+        """A workspace for a number of reads and bases."""
         return cls(
             np.zeros(reads, dtype=np.uint8),
             np.zeros(reads, dtype=np.int32),

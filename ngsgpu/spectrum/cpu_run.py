@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -55,6 +55,17 @@ class SpectrumCorrections:
     classes: NDArray[np.uint8]
     begin: NDArray[np.int32]
     end: NDArray[np.int32]
+
+    def apply(self, reads: Sequence[str]) -> list[str]:
+        """The sequences of the reads that were corrected, as they are then; not trimmed.
+
+        Args:
+            reads: their sequences, in the order of the read set.
+
+        Raises:
+            UsageError: there are more or fewer than in the read set.
+        """
+        return self.edits.apply(reads)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

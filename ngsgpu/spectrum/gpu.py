@@ -62,7 +62,7 @@ Advance = Callable[[int], None]
 
 
 def table_bytes(keys: int) -> int:
-    """GPU memory of a table of so many k-mers, half of whose slots are taken."""
+    """GPU memory of a table for a number of k-mers, half of whose slots are taken."""
     return 8 * SLOTS * _buckets(keys)
 
 
@@ -205,7 +205,13 @@ class DeviceSolid:
 
     @classmethod
     def of(cls, words: Any, buckets: int, bloom: bool) -> DeviceSolid:
-        """That of some words, for the current GPU."""
+        """The filter made of some words, for the current GPU.
+
+        Args:
+            words: CuPy array of the filter's or table's words.
+            buckets: number of buckets.
+            bloom: whether it is a Bloom filter.
+        """
         struct = SOLID.on_device(words=words, buckets=buckets, bloom=int(bloom))
         return cls(words, buckets, bloom, struct)
 
@@ -220,7 +226,13 @@ class DeviceSolid:
 
 
 def solid_bytes(kept: Sequence[KeptKmers], solid_from: int, *, bloom: bool) -> int:
-    """GPU memory of the set of k-mers that were kept."""
+    """GPU memory of the set of k-mers that were kept.
+
+    Args:
+        kept: k-mers that were kept on each GPU.
+        solid_from: lowest count of a solid k-mer.
+        bloom: whether the set is a Bloom filter.
+    """
     size, a_bucket = _solid_size(kept, solid_from, bloom), 8 if bloom else 8 * SLOTS
     return size * a_bucket
 

@@ -79,7 +79,14 @@ def edit_bytes(max_length: int) -> int:
 
 
 def batches_within(room: int, reads: int, max_length: int, most_blocks: int) -> Batches | None:
-    """Divide memory between the threads of a batch and its edits; None if it is too little."""
+    """Divide memory between the threads of a batch and its edits; None if it is too little.
+
+    Args:
+        room: GPU memory in bytes.
+        reads: number of reads.
+        max_length: bases of the longest read.
+        most_blocks: blocks that the GPU runs at a time.
+    """
     scratch, each = scratch_bytes(max_length), edit_bytes(max_length)
     for threads in (BLOCK, _SMALLEST_BLOCK):
         blocks = min(most_blocks, room // 2 // (threads * scratch))
@@ -129,7 +136,7 @@ class Decisions(NamedTuple):
 
     @classmethod
     def allocate(cls, reads: int) -> Self:
-        """For so many reads."""
+        """Buffers for a number of reads."""
         return cls(
             np.empty(reads, dtype=np.uint8),
             np.empty(reads, dtype=np.int32),

@@ -147,7 +147,7 @@ def class_paths(prefix: str, outputs: int, ending: str) -> list[str]:
 
     Args:
         prefix: of the names.
-        outputs: 2 if mates are in files of their own.
+        outputs: 2 if mates are in separate files.
         ending: of the names, by which they are compressed: ``.gz``, ``.zst`` or nothing.
     """
     mates = ("_1", "_2") if outputs == 2 else ("",)

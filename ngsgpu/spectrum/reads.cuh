@@ -30,7 +30,7 @@ struct BaseView {
 };
 
 // The arrays of a thread, each with room for ``size`` bases: ReadSpace, and of a walk what cannot be
-// told from the rest, since the caches hold no more for so many threads.
+// told from the rest, since the caches hold no more for all threads.
 struct Space {
     uint8_t* bytes;
     int size;

@@ -112,7 +112,7 @@ def _programme(
 
 
 def table_words(keys: int) -> int:
-    """Words of a table of so many k-mers: at most half of the slots are taken."""
+    """Words of a table for a number of k-mers: at most half of the slots are taken."""
     return 1 << max(4, (2 * keys - 1).bit_length())
 
 

@@ -43,7 +43,13 @@ class SpectrumStatistics(RunStatistics):
 
     @classmethod
     def of(cls, run: Run, corrections: SpectrumCorrections, counts: EditCounts) -> Self:
-        """The statistics of a run that has written its outputs."""
+        """The statistics of a run that has written its outputs.
+
+        Args:
+            run: the run, with its reads and times.
+            corrections: edits and classes of the reads.
+            counts: edits that were written.
+        """
         reads = run.reads
         present = np.flatnonzero(run.histogram[: _SHOWN + 1])
         numbers = np.bincount(corrections.classes, minlength=len(CLASSES)).tolist()

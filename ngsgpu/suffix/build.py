@@ -258,6 +258,12 @@ def host_bytes(bases: int, sequences: int, kind: Format, *, on_gpu: bool) -> int
 def check_memory(bases: int, sequences: int, kind: Format, options: RunOptions) -> None:
     """Refuse an index whose making does not fit into the memory.
 
+    Args:
+        bases: bases of all sequences.
+        sequences: number of sequences.
+        kind: format of the index.
+        options: backend and memory budget.
+
     Raises:
         HostMemoryError: it does not.
     """

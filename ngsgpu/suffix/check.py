@@ -43,7 +43,7 @@ def is_index(index: FmIndex, text: NDArray[np.uint8]) -> bool:
 
 
 def has_right_sizes(index: FmIndex, size: int) -> bool:
-    """Whether the parts of an index have the sizes that they have for so many bases."""
+    """Whether the parts of an index have the sizes that a text of this length needs."""
     return len(index) == size and index.is_consistent()
 
 

@@ -84,7 +84,7 @@ class FmIndex:
 
 
 def word_count(size: int) -> int:
-    """Words of the transform of so many bases."""
+    """Words of the transform of a text, by its number of bases."""
     return (size + 15) // 16 + _COUNT_WORDS * ((size + BLOCK - 1) // BLOCK + 1)
 
 

@@ -60,7 +60,7 @@ def check_fit(size: int, limit: int | None) -> int:
 
 
 def fits(size: int, limit: int | None) -> bool:
-    """Whether a text of so many letters can be sorted on the current GPU; see ``check_fit``."""
+    """Whether a text of ``size`` letters can be sorted on the current GPU; see ``check_fit``."""
     return size <= MOST_LETTERS and size * _LETTER_BYTES <= gpu_memory(limit).budget
 
 

@@ -36,7 +36,7 @@ from ngsgpu.suffix.gpu import (
 )
 
 _LETTER_BYTES: Final = {4: 60, 8: 72}
-"""GPU memory of a letter at its most, for places of so many bytes: while keys and places are
+"""Peak GPU memory of a letter, by the bytes of a place: while keys and places are
 sorted, or ranks sent."""
 
 _UNEVEN: Final = 1.2

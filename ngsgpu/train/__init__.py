@@ -2,5 +2,5 @@
 
 ``extract`` records what a forest sees of each position, and whether the consensus is right there;
 ``fit`` grows the trees (scikit-learn, needed for this alone) and measures them on what was left
-out. ``ngsgpu.correct.forests.forest`` holds the format of what comes out.
+out. ``ngsgpu.correct.forests.forest`` holds the format of the result.
 """

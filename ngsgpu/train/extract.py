@@ -54,7 +54,7 @@ def extract(
         in2: second mates.
         parameters: correction parameters; forests take no part.
         rows: most positions that are recorded.
-        every: one in so many positions of candidates is recorded.
+        every: one in this number of candidate positions is recorded.
         threads: number of threads for all but the recording.
 
     Returns:

@@ -21,7 +21,14 @@ from ngsgpu.train.extract import Rows
 
 
 def save_samples(path: str | Path, group: str, rows: Rows, labels: NDArray[np.int8]) -> None:
-    """Write positions of reads of one organism, the ``group``."""
+    """Write positions of reads of one organism, the ``group``.
+
+    Args:
+        path: file to write.
+        group: name of the organism.
+        rows: positions with their features, int32[n, 4 + MOST_FEATURES].
+        labels: whether the base is right, int8[n].
+    """
     _write(path, {"group": np.array(group), "rows": rows, "labels": labels})
 
 
@@ -40,13 +47,25 @@ def load_samples(path: str | Path) -> tuple[str, Rows, NDArray[np.int8]]:
 
 
 def select(kind: str, rows: Rows, labels: NDArray[np.int8]) -> tuple[Rows, NDArray[np.int8]]:
-    """Features and labels of the positions of a forest."""
+    """Features and labels of the positions of a forest.
+
+    Args:
+        kind: name of the forest.
+        rows: positions with their features.
+        labels: label of each position.
+    """
     own = rows[:, 0] == list(FEATURES).index(kind)
     return rows[own, 4 : 4 + len(FEATURES[kind])], labels[own]
 
 
 def save_forests(path: str | Path, forests: dict[str, Forest], document: dict[str, Any]) -> None:
-    """Write fitted forests and what was measured, for ``ngsgpu train export``."""
+    """Write fitted forests and what was measured, for ``ngsgpu train export``.
+
+    Args:
+        path: file to write.
+        forests: fitted forests by kind.
+        document: description of the training and its measurements.
+    """
     arrays: dict[str, Any] = {"document": np.array(json.dumps(document))}
     for kind, forest in forests.items():
         head = {name: getattr(forest, name) for name in ("link", "base", "threshold", "sure")}

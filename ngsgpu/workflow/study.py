@@ -130,7 +130,7 @@ def _sample_sheet(folder: Path, lanes: Iterable[Lane]) -> str:
         if lane.sample in RESERVED:
             raise InputError(
                 lane.first,
-                f"the workflow cannot have a sample '{lane.sample}', a name of its own",
+                f"the workflow cannot have a sample '{lane.sample}', which it uses itself",
                 "rename the files",
             )
         files = [own for own in (lane.first, lane.second) if own]

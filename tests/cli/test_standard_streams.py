@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -12,7 +13,7 @@ import pytest
 
 from ngsgpu import cli
 
-NGSGPU = f"{sys.executable} -m ngsgpu"
+NGSGPU = f"{shlex.quote(sys.executable)} -m ngsgpu"
 RECORD = "@a\nACGTACGTACGTACGTACGTACGTACGT\n+\nIIIIIIIIIIIIIIIIIIIIIIIIIIII\n"
 
 

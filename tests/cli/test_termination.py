@@ -10,7 +10,7 @@ import pytest
 from numba.core import compiler
 
 from ngsgpu import cli
-from ngsgpu.ending import SIGNALS, message_of, undisturbed
+from ngsgpu.ending import SIGNALS, defer_signals, message_of
 from ngsgpu.jit import njit
 from tests.support.commands import keeps_input
 
@@ -167,8 +167,8 @@ def test_a_signal_waits_for_the_end_of_what_cannot_stand_it(number, monkeypatch)
     done = []
 
     def work(_):
-        with undisturbed():
-            with undisturbed():
+        with defer_signals():
+            with defer_signals():
                 os.kill(os.getpid(), number)
                 done.append("inner")
             done.append("outer")

@@ -264,7 +264,7 @@ def test_path_of_the_workflow(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_reserved_names_are_those_of_the_workflow() -> None:
-    text = (Path(snakefile()).parent / "rules" / "common" / "sheets.smk").read_text()
+    text = (Path(snakefile()).parent / "rules" / "common" / "samples.smk").read_text()
     (written,) = re.findall(r"^RESERVED = (\{.*?\})", text, re.MULTILINE | re.DOTALL)
     assert ast.literal_eval(written) == RESERVED
 

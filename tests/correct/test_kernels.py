@@ -17,7 +17,15 @@ from ngsgpu.align.alignment import alignment_weight, mismatches_at, quality_weig
 from ngsgpu.correct import CorrectionParameters, corrections, cpu
 from ngsgpu.correct.rules import decide
 from ngsgpu.correct.rules.votes import hash_sequence
-from ngsgpu.io.output.edits import AS_THEY_ARE, EditCounts, Edits, EditStyle, write_edits
+from ngsgpu.io.output.edits import (
+    AS_THEY_ARE,
+    EditCounts,
+    Edits,
+    EditStyle,
+    load_kernels,
+    write_edits,
+)
+from ngsgpu.jit import interpreted
 from ngsgpu.readset import ReadSet
 from tests.support.correct import oracle
 from tests.support.correct.alignment import (
@@ -247,20 +255,26 @@ def written(
     step: int = 1,
     style: EditStyle = AS_THEY_ARE,
 ) -> tuple[bytes, tuple[int, int], list[int], list[int]]:
-    """Apply edits to a batch; returns bytes, counts, and changes by position."""
-    data = np.frombuffer(text, dtype=np.uint8).copy()
+    """Apply edits to a batch, in two ways; returns bytes, counts, and changes by position."""
+    load_kernels(1 << 20, 2, style)  # otherwise so few are written by plain Python alone
     reads = 1 + max([*edits, step * len(starts)])
     edit_start, edit_count = np.zeros(reads, np.int64), np.zeros(reads, np.uint16)
     flat: list[int] = []
     for read, changes in edits.items():
         edit_start[read], edit_count[read] = len(flat), len(changes)
         flat += [position << 2 | "ACGT".index(base) for position, base in changes]
-    counts = EditCounts(0, 0, np.zeros((2, 20), np.int64))
     all_edits = Edits(edit_start, edit_count, np.array(flat, np.uint32))
-    where = data, 0, np.array(starts, np.int64), 0, step
-    write_edits(*where, all_edits, counts, style, is_fastq=text[:1] == b"@")
-    by_position = [np.flatnonzero(side).tolist() for side in counts.by_position]
-    return data.tobytes(), (counts.reads, counts.ambiguous), *by_position
+    results: list[tuple[bytes, tuple[int, int], list[int], list[int]]] = []
+    for in_python in (True, False):
+        data = np.frombuffer(text, dtype=np.uint8).copy()
+        counts = EditCounts(0, 0, np.zeros((2, 20), np.int64))
+        where = data, 0, np.array(starts, np.int64), 0, step
+        with interpreted(in_python):
+            write_edits(*where, all_edits, counts, style, is_fastq=text[:1] == b"@")
+        even, odd = (np.flatnonzero(side).tolist() for side in counts.by_position)
+        results.append((data.tobytes(), (counts.reads, counts.ambiguous), even, odd))
+    assert results[0] == results[1]
+    return results[0]
 
 
 def test_edits_are_written_where_they_belong() -> None:

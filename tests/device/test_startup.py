@@ -50,6 +50,42 @@ def test_numpy_is_imported_whole_and_first():
         assert names[:1] in ([], ["numpy"]), path
 
 
+OPERATOR = """
+import sys
+if sys.argv[1] == "command":
+    from ngsgpu.device.cuda.cupyx import postpone_cupyx
+    postpone_cupyx()
+import ngsgpu
+import cupy
+from cupy.cuda import MemoryPointer, UnownedMemory
+if cupy.cuda.is_available():
+    numbers = cupy.zeros(4, dtype=cupy.uint64)
+else:
+    nowhere = MemoryPointer(UnownedMemory(4096, 64, None, 0), 0)
+    numbers = cupy.ndarray((4,), cupy.uint64, memptr=nowhere)
+try:
+    numbers >> 15
+except cupy.cuda.runtime.CUDARuntimeError:
+    assert not cupy.cuda.is_available()
+print("cupyx.linalg" in sys.modules, "scipy.sparse" in sys.modules)
+import cupyx
+print(callable(cupyx.rsqrt), hasattr(cupyx, "nothing"), cupyx.scipy.special.erf.name)
+print("cupyx.linalg" in sys.modules, cupyx.scipy.sparse.__name__)
+"""
+
+
+@pytest.mark.parametrize("where", ["command", "program of others"])
+def test_operators_with_numbers_do_not_import_all_of_cupyx(where):
+    done = subprocess.run(
+        [sys.executable, "-c", OPERATOR, where], capture_output=True, text=True,
+        env=os.environ | {"PYTHONPATH": str(PACKAGE.parent)},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    first, *others = done.stdout.splitlines()
+    assert first == "False False" or where != "command"
+    assert others == ["True False cupyx_scipy_special_erf", "True cupyx.scipy.sparse"]
+
+
 COMMANDS = [
     ["correct", "-i", "1.fq", "-o", "c.fq"],
     ["correct", "--method", "spectrum", "-i", "1.fq", "-o", "c.fq"],
@@ -64,6 +100,7 @@ from ngsgpu.device import startup
 def note(*_):
     heavy = {"asyncio", "cupy", "numba", "numpy", "pysam", "rich"}
     print("imported:", *sorted(heavy & set(sys.modules)), flush=True)
+    assert any(finder.__class__.__module__.endswith("cupyx") for finder in sys.meta_path)
     os._exit(0)
 
 startup.prepare_cuda = note

@@ -132,7 +132,7 @@ def compare(
     # In parts, and a part of the pairs: each pair has the same result.
     half = len(pairs) // 2
     parts = [device.extend(pairs[:half]), device.extend(pairs[half:])]
-    assert_same(reads, pairs, Extensions.joined(parts), expected)
+    assert_same(reads, pairs, Extensions.concatenate(parts), expected)
     some = pairs[::3]
     assert_same(reads, some, device.extend(some), host.extend(some))
     return found

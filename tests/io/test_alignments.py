@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from ngsgpu.errors import InputError
 from ngsgpu.io.alignments import bam as module
 from ngsgpu.io.alignments.crc import CramChecksums, CrcError, _Checked
-from ngsgpu.io.compress.source import Source
 from ngsgpu.io.inputs import holds_pairs, pair_inputs
 from ngsgpu.io.text.reader import read_batches
 from tests.support import copies
@@ -35,19 +34,11 @@ from tests.support.io.alignments import (
     content,
     pairs_of,
 )
-from tests.support.io.records import bgzf, compression, reads, write
+from tests.support.io.records import bgzf, compression, reads, text_of, write
 
 NEEDS_SAMTOOLS = pytest.mark.skipif(
     shutil.which("samtools") is None, reason="samtools is not installed"
 )
-
-
-def text_of(path: Path | str, *, threads: int = 2, chunk_bytes: int = 1 << 16) -> bytes:
-    source = Source(path, threads=threads, chunk_bytes=chunk_bytes)
-    try:
-        return b"".join(chunk.data.tobytes() for chunk in source.chunks())
-    finally:
-        source.close()
 
 
 def refused(path: Path) -> InputError:

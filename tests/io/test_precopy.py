@@ -106,7 +106,7 @@ def test_kernels_that_are_loaded_are_those_that_write(
     for name, kernel in kernels.items():
         monkeypatch.setattr(edits, name, kernel)
     style = EditStyle(highest_quality=highest)
-    load_kernels(1, style)
+    load_kernels(1 << 20, 1, style)
     loaded = {name: kernel.dispatcher().signatures[:] for name, kernel in kernels.items()}
     assert [len(loaded["replace_bases"]), len(loaded["set_qualities"])] == [1, int(highest > 0)]
     layouts = layouts_of(lanes_of(write(tmp_path / "in.fq", fastq(reads(100)))))

@@ -415,8 +415,9 @@ with OutputGroup() as group:
 
 
 def test_more_files_than_may_usually_be_open(tmp_path: Path) -> None:
-    command = f'ulimit -Sn 50; {sys.executable} -c "$1" {tmp_path}'
-    subprocess.run(["bash", "-c", command, "", MANY], check=True)
+    command = 'ulimit -Sn 50; "$@"'
+    program = [sys.executable, "-c", MANY, tmp_path]
+    subprocess.run(["bash", "-c", command, "", *program], check=True)
     assert len(names(tmp_path)) == 100
 
 

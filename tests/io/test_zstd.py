@@ -15,11 +15,10 @@ from hypothesis import strategies as st
 
 from ngsgpu.errors import InputError
 from ngsgpu.io.compress import zstd as module
-from ngsgpu.io.compress.source import Source
 from ngsgpu.io.compress.zstd import library as zstd
 from ngsgpu.io.output.writer import OutputSet
 from ngsgpu.io.text.reader import read_batches
-from tests.support.io.records import compression, fastq, reads, write
+from tests.support.io.records import compression, fastq, reads, text_of, write
 
 TEXT = fastq(reads(300, length=70))
 NEEDS_PROGRAM = pytest.mark.skipif(shutil.which("zstd") is None, reason="zstd is not installed")
@@ -38,14 +37,6 @@ def frame(data: bytes, *, checksum: bool = True, sized: bool = True) -> bytes:
 
 def skippable(data: bytes, number: int = 0) -> bytes:
     return bytes([0x50 + number]) + b"\x2a\x4d\x18" + struct.pack("<I", len(data)) + data
-
-
-def text_of(path: Path, *, threads: int = 2, chunk_bytes: int = 1 << 16) -> bytes:
-    source = Source(path, threads=threads, chunk_bytes=chunk_bytes)
-    try:
-        return b"".join(chunk.data.tobytes() for chunk in source.chunks())
-    finally:
-        source.close()
 
 
 def refused(path: Path) -> InputError:

@@ -17,7 +17,7 @@ def steps(study: Study) -> dict[str, tuple[str, ...]]:
     return {row[0]: row[1:] for row in report_context(study)["verdict"].rows}
 
 
-def joined(schema: str, done: str, number: int, insert: str, mean: float) -> dict[str, Any]:
+def document_of(schema: str, done: str, number: int, insert: str, mean: float) -> dict[str, Any]:
     """Statistics of ten pairs, or of none, some of which became one read each."""
     pairs = {"total": 10 if mean != 1.0 else 0, done: number}
     lengths = {"mean": mean, "sd": 1.0, "deviation": 0.0, "estimated": False}
@@ -26,11 +26,11 @@ def joined(schema: str, done: str, number: int, insert: str, mean: float) -> dic
 
 def test_samples_without_a_value_are_not_averaged(manifest: Path, results: Path) -> None:
     for sample, number, mean in (("sim", 9, 158.5), ("real", 0, 0.0)):
-        document = joined("ngsgpu.merge", "merged", number, "insert_size", mean)
+        document = document_of("ngsgpu.merge", "merged", number, "insert_size", mean)
         write_json(results / sample / "merge/stats.json", document)
     # An empty sample: the statistics have the insert size that extension starts from.
     for sample, number, mean in (("sim", 9, 320.0), ("real", 0, 1.0)):
-        document = joined("ngsgpu.extend", "connected", number, "insert", mean)
+        document = document_of("ngsgpu.extend", "connected", number, "insert", mean)
         write_json(results / sample / "extend/stats.json", document)
     empty = statistics(
         reads={"total": 0, "bases": 0},
@@ -57,7 +57,7 @@ def fail(path: Path, sample: str, rule: str) -> None:
 
 
 def test_a_step_that_failed_for_a_sample_is_not_ok(manifest: Path, results: Path) -> None:
-    document = joined("ngsgpu.extend", "connected", 9, "insert", 320.0)
+    document = document_of("ngsgpu.extend", "connected", 9, "insert", 320.0)
     write_json(results / "sim/extend/stats.json", document)
     fail(results / "real/extend/stats.json", "real", "extend_pairs")
     for sample in ("sim", "real"):
@@ -76,7 +76,7 @@ def test_steps_without_input_did_not_fail(manifest: Path, results: Path) -> None
     for path in paths:
         fail(results / "real" / path, "real", "correct_reads")
     write_json(results / "real/qc/raw.fastp.json", fastp())
-    document = joined("ngsgpu.extend", "connected", 9, "insert", 320.0)
+    document = document_of("ngsgpu.extend", "connected", 9, "insert", 320.0)
     write_json(results / "sim/extend/stats.json", document)
     study = fill_from_layout(read_study(manifest), results)
     told = {step: line[2] for step, line in steps(study).items() if line[2] != "OK"}

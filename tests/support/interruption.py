@@ -43,7 +43,7 @@ def _is_interrupted(work: Callable[[], object], moment: int) -> bool:
     """Do some work, up to a moment at which a signal raises an exception, and what is done then.
 
     Python looks for signals where a function begins or goes on, and after each call of C code;
-    ``undisturbed`` blocks put the exception off.
+    ``defer_signals`` blocks put the exception off.
 
     Args:
         work: what is done.

@@ -5,6 +5,10 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,8 +18,18 @@ from tests.support.workflow import ROOT, SNAKEFILE, Snakemake, jobs, write_progr
 RULES = f"""
 include: "{ROOT}/workflow/rules/common/failures.smk"
 
+MADE = ["permanent.txt", "memory.txt", "refused.txt", "dependent.txt", "binary.gz"]
+
 rule all:
-    input: "permanent.txt", "memory.txt", "refused.txt", "dependent.txt", "binary.gz"
+    input: "complete"
+
+rule unchecked:
+    input: MADE
+
+rule check_study:
+    input: checked(lambda wildcards: MADE)
+    output: "complete"
+    shell: "touch {{output}}"
 
 rule permanent:
     output: "permanent.txt", "reads.fastq.gz", "stats.json", directory("folder")
@@ -29,7 +43,7 @@ rule memory:
     output: "memory.txt"
     log: "logs/memory.log"
     retries: RETRIES
-    resources: mem_mb=grown(100), runtime=grown(7)
+    resources: mem_mb=doubling(100), runtime=doubling(7)
     params: guard=guard
     shell: "{{params.guard}} {{log:q}}; echo {{resources.mem_mb}} {{resources.runtime}} >> tried;"
         " echo 'Cannot allocate memory' > {{log}}; exit 1"
@@ -38,7 +52,7 @@ rule refused:
     output: "refused.txt"
     log: "logs/refused.log"
     retries: RETRIES
-    resources: mem_mb=grown(100)
+    resources: mem_mb=doubling(100)
     params: guard=guard
     shell: "{{params.guard}} {{log:q}}; echo too big for {{resources.mem_mb}} > {{log}};"
         " [ {{resources.mem_mb}} -ge 200 ] && touch {{output}} || exit 3"
@@ -83,8 +97,13 @@ def test_a_file_that_is_asked_for_is_made_or_missing(snakemake: Snakemake, study
     """No report tells of the failure, so Snakemake has to."""
     snakefile = study / "Snakefile"
     snakefile.write_text(RULES)
-    for target in ("stats.json", "dependent.txt"):
-        chosen = ["--", target] if target == "stats.json" else ["--until", "dependent"]
+    chosen_by = {
+        "stats.json": ["--", "stats.json"],
+        "dependent.txt": ["--until", "dependent"],
+        "permanent.txt": ["--keep-going", "--", "unchecked"],
+        "folder": ["--keep-going", "--omit-from", "check_study"],
+    }
+    for target, chosen in chosen_by.items():
         result = snakemake("--cores", "1", *chosen, snakefile=snakefile)
         assert result.returncode == 1 and "no <memory>" in result.stdout, result.stdout
         assert list(study.glob("*.failed")) == [] and not (study / target).exists()
@@ -165,20 +184,151 @@ def test_broken_sample_beside_a_good_one(
     assert "Assembly of the uncorrected and corrected reads gave no contigs" in page
     assert "Skipped: no contig of at least 500 bases" in page
     assert "reads were classified with human" in page
-    corrected = study / "results/broken/correct"
-    assert "record 51" in (corrected / "stats.json.failed").read_text()
-    assert json.loads((corrected / "stats.json").read_text()) == {}
-    assert gzip.decompress((corrected / "reads.fastq.gz").read_bytes()) == b""
-    assert sorted((study / "results/good").rglob("*.failed")) == []
-    # Not forgotten the next time, and gone once the file is mended.
-    again = snakemake("--dry-run", "--quiet", "rules", env=tools)
-    assert jobs(again.stdout)["check_study"] == 1 and "write_report" not in jobs(again.stdout)
+    status = (study / "results/status.tsv").read_text()
+    failure = r"^broken\tcorrect\tfailed\t.*record 51.*\tlogs/find_adapters/broken.log$"
+    assert re.search(failure, status, re.MULTILINE)
+    assert "good\tcorrect\tdone\t\t\n" in status and "good\tquast/all\tskipped\t" in status
+    # What failed is not there, nor are the notes that the report was written from.
+    assert [path for path in (study / "results/broken").rglob("*") if path.is_file()] == []
+    assert sorted((study / "results").rglob("*.failed")) == []
+    # Tried again the next time, and gone once the file is mended.
+    again = jobs(snakemake("--dry-run", "--quiet", "rules", env=tools).stdout)
+    assert again["correct_single"] == again["check_study"] == again["write_report"] == 1
     (study / "broken.fastq").write_bytes(b"".join(lines[:200]))
     mended = snakemake(*arguments, env=tools)
     assert mended.returncode == 0, mended.stdout
     page = (study / "results/report.html").read_text()
     assert "these samples lack results" not in page and "record 51" not in page
     assert sorted((study / "results").rglob("*.failed")) == []
+
+
+SPADES = """#!/bin/bash
+[[ $1 == --version ]] && echo "SPAdes v4.0.0" && exit
+[[ -e no_assembly && $* == */assemble/* ]] && echo "== Error == no assembly" && exit 1
+while [[ $# -gt 0 && $1 != -o ]]; do shift; done; mkdir -p "$2"
+"""
+
+# Of each sample, which has the name of the stage in which it fails: results that fail with it, and
+# results that do not.
+IN_STAGES = {
+    "reads": (["trim", "correct", "kmers/raw", "merge", "classification/human/stats"], []),
+    "correct": (["correct", "merge", "contigs/corrected"], ["trim", "contigs/raw"]),
+    "merge": (["merge"], ["correct", "extend", "contigs/corrected"]),
+    "extend": (["extend"], ["correct", "merge", "contigs/corrected"]),
+    "assemble": (["contigs/raw", "contigs/corrected"], ["correct", "merge", "extend"]),
+    "classify": (["classification/human/stats"], ["correct", "merge", "extend"]),
+    "none": ([], ["correct", "merge", "extend", "contigs/raw", "classification/human/stats"]),
+}
+
+
+@pytest.fixture
+def samples(study: Path, tools: dict[str, str]) -> Callable[[bool], None]:
+    """Write a study of a sample per stage, which fails in that stage or is repaired."""
+    write_program(Path(tools["PATH"].split(":")[0]) / "spades.py", SPADES)
+    reads = {}
+    for mate in "12":
+        packed = (ROOT / f".test/data/na12878_lane1_R{mate}.fastq.gz").read_bytes()
+        reads[mate] = b"".join(gzip.decompress(packed).splitlines(keepends=True)[:480])
+        for name in IN_STAGES:
+            (study / f"{name}_R{mate}.fastq").write_bytes(reads[mate])
+    (study / "config/databases.tsv").write_text(
+        "database\treferences\nhuman\tdata/chr20_8kb.fasta.gz\n"
+    )
+    (study / "config/config.yaml").write_text(
+        "samples: config/samples.tsv\ndatasets: null\ndatabases: config/databases.tsv\n"
+        "merge: {reads: corrected}\nextend: {reads: corrected}\nquast: {enabled: false}\n"
+        "multiqc: false\nqc: false\n"
+    )
+
+    def write(is_broken: bool) -> None:
+        columns = ["correct_extra", "merge_extra", "extend_extra", "classify_extra"]
+        rows = ["\t".join(["sample", "fastq_1", "fastq_2", *columns])]
+        for name in IN_STAGES:
+            extras = [
+                "--nonsense" * (is_broken and column == f"{name}_extra") for column in columns
+            ]
+            rows.append("\t".join([name, f"{name}_R1.fastq", f"{name}_R2.fastq", *extras]))
+        (study / "config/samples.tsv").write_text("\n".join(rows) + "\n")
+        (study / "reads_R2.fastq").write_bytes(reads["2"][: -200 if is_broken else None])
+        (study / "no_assembly").touch()
+        if not is_broken:
+            (study / "no_assembly").unlink()
+
+    return write
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_samples_that_fail_in_each_stage(
+    snakemake: Snakemake, study: Path, samples: Callable[[bool], None], tools: dict[str, str]
+) -> None:
+    results = study / "results"
+    samples(True)
+    first = snakemake("--cores", "2", "--keep-going", env=tools)
+    assert first.returncode == 1, first.stdout
+    assert "6 of 7 samples failed" in first.stdout
+    assert "these samples lack results" in (results / "report.html").read_text()
+    assert not (results / "complete").exists()
+    assert sorted(results.rglob("*.failed")) == []
+    status = _status(results / "status.tsv")
+    for name, (failed, done) in IN_STAGES.items():
+        assert (f"{name} failed: " in first.stdout) == bool(failed)
+        assert {status[name, result] for result in failed} <= {"failed"}
+        assert {status[name, result] for result in done} <= {"done"}
+    before = _times(results)
+    # What a sample had is kept once it is repaired, and only what it lacks is made.
+    samples(False)
+    second = snakemake("--cores", "2", "--keep-going", env=tools)
+    assert second.returncode == 0, second.stdout
+    assert "none" not in re.findall(r"wildcards: .*sample=(\w+)", second.stdout)
+    after = _times(results)
+    kept = [path for path in before if path.startswith(tuple(f"{name}/" for name in IN_STAGES))]
+    assert len(kept) > 50 and [path for path in kept if after[path] != before[path]] == []
+    assert (results / "complete").exists()
+    assert "failed" not in _status(results / "status.tsv").values()
+    assert "Nothing to be done" in snakemake("--dry-run", env=tools).stdout
+
+
+def test_outputs_of_failed_jobs_are_removed(tmp_path: Path) -> None:
+    """Files, folders, and nothing else; skipped results stay."""
+    for name in ("a/x.json", "a/x.json.failed", "b/y.tsv", "b/y.tsv.skipped", "c/z/1", "d/w"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    (tmp_path / "c/z/ngsgpu.failed").touch()
+    rows = ["sample\tresult\tstatus\treason\tlog", "a\tcorrect\tfailed\tno memory\tlogs/a.log"]
+    rows += ["a\tmerge\tfailed\tno memory\tlogs/a.log", "b\tquast\tskipped\tshort\tlogs/b.log"]
+    rows += ["b\tcorrect\tdone\t\t", "\tdatabases/x\tfailed\tno memory\tlogs/x.log"]
+    (tmp_path / "status.tsv").write_text("\n".join(rows) + "\n")
+    script = [sys.executable, ROOT / "scripts/check_study.py", tmp_path / "status.tsv"]
+    done = subprocess.run(script, capture_output=True, text=True)
+    assert done.returncode == 1
+    *failed, last = done.stderr.splitlines()
+    assert failed == [
+        "a failed: no memory (logs/a.log)",
+        "databases/x failed: no memory (logs/x.log)",
+    ]
+    assert last.startswith("1 of 2 samples failed; ")
+    left = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
+    assert left == {"b/y.tsv", "b/y.tsv.skipped", "d/w", "status.tsv"}
+    assert not (tmp_path / "c/z").exists()
+    (tmp_path / "status.tsv").write_text("\n".join([rows[0], rows[3], rows[4]]) + "\n")
+    assert subprocess.run(script, capture_output=True).returncode == 0
+
+
+def _status(path: Path) -> dict[tuple[str, str], str]:
+    """The status of each result, by sample and result."""
+    rows = [line.split("\t") for line in path.read_text().splitlines()]
+    assert rows[0] == ["sample", "result", "status", "reason", "log"]
+    return {(sample, result): status for sample, result, status, _, _ in rows[1:]}
+
+
+def _times(results: Path) -> dict[str, int]:
+    """When each file was written, in nanoseconds."""
+    return {
+        str(path.relative_to(results)): path.stat().st_mtime_ns
+        for path in results.rglob("*")
+        if path.is_file()
+    }
 
 
 def test_stages_can_be_switched_off(snakemake: Snakemake, study: Path) -> None:

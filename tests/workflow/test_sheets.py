@@ -18,10 +18,11 @@ DATASETS_HEADER = (
 
 @pytest.fixture(scope="module")
 def sheets() -> Any:
-    """The functions of sheets.smk, which is plain Python."""
-    path = ROOT / "workflow" / "rules" / "common" / "sheets.smk"
+    """The functions that read the sheets, which are plain Python."""
     names: dict[str, Any] = {"__name__": __name__}
-    exec(compile(path.read_text(), str(path), "exec"), names)
+    for part in ("sheets", "samples"):
+        path = ROOT / "workflow" / "rules" / "common" / f"{part}.smk"
+        exec(compile(path.read_text(), str(path), "exec"), names)
     return SimpleNamespace(**names)
 
 

@@ -127,8 +127,8 @@ rule merge_candidates:
         "../../envs/ngsgpu.yaml"
     threads: 2
     resources:
-        mem_mb=grown(4000),
-        runtime=grown(config["classify"]["runtime"]),
+        mem_mb=doubling(4000),
+        runtime=doubling(config["classify"]["runtime"]),
         gpu=0,
     params:
         guard=guard_calls,
@@ -166,8 +166,8 @@ rule evaluate_classification:
         "../../envs/ngsgpu.yaml"
     threads: 1
     resources:
-        mem_mb=grown(4000),
-        runtime=grown(120),
+        mem_mb=doubling(4000),
+        runtime=doubling(120),
         gpu=0,
     params:
         guard=guard,

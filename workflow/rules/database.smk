@@ -1,5 +1,5 @@
-# Databases of reference sequences: planned once, then built partition by partition, each by a job
-# of its own whose memory the plan tells. New references are added to a database that is there.
+# Databases of reference sequences: planned once, then built partition by partition, each by a separate
+# job whose memory the plan states. New references are added to a database that is there.
 
 
 rule plan_database:
@@ -53,8 +53,8 @@ rule check_database:
         "../../envs/ngsgpu.yaml"
     threads: 1
     resources:
-        mem_mb=grown(4000),
-        runtime=grown(config["database"]["runtime"]),
+        mem_mb=doubling(4000),
+        runtime=doubling(config["database"]["runtime"]),
         gpu=0,
     params:
         guard=guard,

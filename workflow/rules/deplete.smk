@@ -26,7 +26,7 @@ rule index_host:
     threads: config["deplete"]["threads"]
     resources:
         mem_mb=index_memory,
-        runtime=grown(config["deplete"]["runtime"]),
+        runtime=doubling(config["deplete"]["runtime"]),
         gpu=0,
     params:
         guard=guard,

@@ -18,7 +18,7 @@ rule count_kmers:
     threads: 2
     resources:
         mem_mb=memory_for("correct"),
-        runtime=grown(120),
+        runtime=doubling(120),
         gpu=0,
     params:
         guard=guard,
@@ -54,7 +54,7 @@ rule evaluate_correction:
     threads: 1
     resources:
         mem_mb=memory_for("correct"),
-        runtime=grown(240),
+        runtime=doubling(240),
         gpu=0,
     params:
         guard=guard,
@@ -92,8 +92,8 @@ rule evaluate_assemblies:
         "../../envs/quast.yaml"
     threads: config["quast"]["threads"]
     resources:
-        mem_mb=grown(4000),
-        runtime=grown(240),
+        mem_mb=doubling(4000),
+        runtime=doubling(240),
         gpu=0,
     params:
         guard=guard,

@@ -59,7 +59,7 @@ rule evaluate_extension:
     threads: 1
     resources:
         mem_mb=memory_for("extend"),
-        runtime=grown(240),
+        runtime=doubling(240),
         gpu=0,
     params:
         guard=guard,

@@ -28,8 +28,8 @@ rule index_reference:
         "../../envs/ngsgpu.yaml"
     threads: config["mapped"]["threads"]
     resources:
-        mem_mb=grown(config["mapped"]["mem_mb"]),
-        runtime=grown(config["mapped"]["runtime"]),
+        mem_mb=doubling(config["mapped"]["mem_mb"]),
+        runtime=doubling(config["mapped"]["runtime"]),
         gpu=0,
     params:
         guard=guard,
@@ -59,8 +59,8 @@ rule align_raw_reads:
         f"../../envs/{config['mapped']['aligner']}.yaml"
     threads: config["mapped"]["threads"]
     resources:
-        mem_mb=grown(config["mapped"]["mem_mb"]),
-        runtime=grown(config["mapped"]["runtime"]),
+        mem_mb=doubling(config["mapped"]["mem_mb"]),
+        runtime=doubling(config["mapped"]["runtime"]),
         gpu=0,
     params:
         guard=guard,
@@ -94,8 +94,8 @@ rule evaluate_mapped:
         "../../envs/ngsgpu.yaml"
     threads: 1
     resources:
-        mem_mb=grown(config["mapped"]["mem_mb"]),
-        runtime=grown(config["mapped"]["runtime"]),
+        mem_mb=doubling(config["mapped"]["mem_mb"]),
+        runtime=doubling(config["mapped"]["runtime"]),
         gpu=0,
     params:
         guard=guard,

@@ -60,7 +60,7 @@ rule evaluate_merging:
     threads: 1
     resources:
         mem_mb=memory_for("merge"),
-        runtime=grown(240),
+        runtime=doubling(240),
         gpu=0,
     params:
         guard=guard,

@@ -18,8 +18,8 @@ rule check_reads:
         "../../envs/fastp.yaml"
     threads: 2
     resources:
-        mem_mb=grown(4000),
-        runtime=grown(120),
+        mem_mb=doubling(4000),
+        runtime=doubling(120),
         gpu=0,
     params:
         guard=guard,

@@ -5,6 +5,7 @@
 localrules:
     record_version,
     describe_study,
+    write_status,
     check_study,
     write_multiqc_content,
 
@@ -87,18 +88,17 @@ rule write_report:
         " --methods {output.methods:q} --software {output.software:q} 2> {log:q}"
 
 
-rule check_study:
+rule write_status:
     input:
-        script=script_file("check_study.py"),
+        script=script_file("study_status.py"),
         study="results/study.json",
-        report="results/report.html",
-        content=multiqc_content(),
+        results=[path for _, _, path in STUDY_RESULTS],
     output:
-        touch("results/complete"),
+        "results/status.tsv",
     log:
-        "logs/check_study.log",
+        "logs/write_status.log",
     benchmark:
-        "results/benchmarks/check_study.tsv"
+        "results/benchmarks/write_status.tsv"
     conda:
         "../../envs/ngsgpu.yaml"
     threads: 1
@@ -107,7 +107,30 @@ rule check_study:
         runtime=5,
         gpu=0,
     shell:
-        "python {input.script:q} {input.study:q} 2> {log:q}"
+        "python {input.script:q} {input.study:q} > {output:q} 2> {log:q}"
+
+
+rule check_study:
+    input:
+        script=script_file("check_study.py"),
+        status="results/status.tsv",
+        # It is the last job: what it removes, nothing needs any more.
+        others=checked(other_targets),
+    output:
+        touch("results/complete"),
+    log:
+        "logs/check_study.log",
+    benchmark:
+        "results/benchmarks/check_study.tsv"
+    conda:
+        "../../envs/python.yaml"
+    threads: 1
+    resources:
+        mem_mb=500,
+        runtime=5,
+        gpu=0,
+    shell:
+        "python {input.script:q} {input.status:q} 2> {log:q}"
 
 
 rule write_multiqc_content:
@@ -128,8 +151,8 @@ rule write_multiqc_content:
         "../../envs/ngsgpu.yaml"
     threads: 1
     resources:
-        mem_mb=grown(500),
-        runtime=grown(5),
+        mem_mb=doubling(500),
+        runtime=doubling(5),
         gpu=0,
     params:
         guard=guard,

@@ -70,8 +70,8 @@ rule cut_reference:
         "../../envs/python.yaml"
     threads: 1
     resources:
-        mem_mb=grown(4000),
-        runtime=grown(60),
+        mem_mb=doubling(4000),
+        runtime=doubling(60),
         gpu=0,
     params:
         guard=guard,
@@ -101,8 +101,8 @@ rule simulate_reads:
         "../../envs/art.yaml"
     threads: 1
     resources:
-        mem_mb=grown(2000),
-        runtime=grown(120),
+        mem_mb=doubling(2000),
+        runtime=doubling(120),
         gpu=0,
     params:
         guard=guard,
@@ -113,7 +113,7 @@ rule simulate_reads:
         deviation=simulated("insert_sd"),
         seed=chunk_seed,
     shell:
-        # ART writes beside its prefix, under names of its own, and plain text only.
+        # ART writes beside its prefix, under names that it chooses, and plain text only.
         "{params.guard} {log:q}; "
         "(mkdir -p {output.work:q}"
         " && art_illumina -q -na -ef -p -ss {params.profile} -l {params.length}"
@@ -141,8 +141,8 @@ rule join_reads:
         "../../envs/python.yaml"
     threads: 1
     resources:
-        mem_mb=grown(500),
-        runtime=grown(60),
+        mem_mb=doubling(500),
+        runtime=doubling(60),
         gpu=0,
     params:
         guard=guard,
@@ -170,8 +170,8 @@ rule join_truth:
         "../../envs/python.yaml"
     threads: 1
     resources:
-        mem_mb=grown(4000),
-        runtime=grown(240),
+        mem_mb=doubling(4000),
+        runtime=doubling(240),
         gpu=0,
     params:
         guard=guard,

@@ -18,8 +18,8 @@ rule merge_reports:
         "../../envs/ngsgpu.yaml"
     threads: 1
     resources:
-        mem_mb=grown(2000),
-        runtime=grown(30),
+        mem_mb=doubling(2000),
+        runtime=doubling(30),
         gpu=0,
     params:
         guard=guard_merged,
@@ -52,8 +52,8 @@ rule draw_krona:
         "../../envs/krona.yaml"
     threads: 1
     resources:
-        mem_mb=grown(2000),
-        runtime=grown(30),
+        mem_mb=doubling(2000),
+        runtime=doubling(30),
         gpu=0,
     params:
         guard=guard_merged,

@@ -1,4 +1,4 @@
-# The forests of `ngsgpu correct --model` from scratch: a workflow of its own, since no study needs
+# The forests of `ngsgpu correct --model` from scratch: a separate workflow, since no study needs
 # it. Simulate reads (ART), record the positions that forests decide on, grow the trees, export:
 #
 #     snakemake -s workflow/rules/train.smk --configfile config/train/config.yaml --cores 2

@@ -37,7 +37,7 @@ rule find_adapters:
         "../../envs/ngsgpu.yaml"
     threads: 2
     resources:
-        mem_mb=grown(2000),
+        mem_mb=doubling(2000),
         runtime=minutes_for("trim"),
         gpu=0,
     params:
@@ -72,7 +72,7 @@ rule trim_pairs:
         "../../envs/fastp.yaml"
     threads: config["trim"]["threads"]
     resources:
-        mem_mb=grown(config["trim"]["mem_mb"]),
+        mem_mb=doubling(config["trim"]["mem_mb"]),
         runtime=minutes_for("trim"),
         gpu=0,
     params:
@@ -111,7 +111,7 @@ rule trim_single:
         "../../envs/fastp.yaml"
     threads: config["trim"]["threads"]
     resources:
-        mem_mb=grown(config["trim"]["mem_mb"]),
+        mem_mb=doubling(config["trim"]["mem_mb"]),
         runtime=minutes_for("trim"),
         gpu=0,
     params:

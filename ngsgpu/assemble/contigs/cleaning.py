@@ -106,7 +106,7 @@ def is_stronger(
 
 
 @njit(nogil=True, cache=True)
-def is_outdone(graph: GraphArrays, d: Integer, ratio: int) -> bool:
+def has_stronger_predecessors(graph: GraphArrays, d: Integer, ratio: int) -> bool:
     """Whether all that follows ``d`` has another, stronger predecessor, ``ratio`` times as deep."""
     lengths, depths = graph.lengths, graph.depths
     link_starts, links = graph.link_starts, graph.links
@@ -187,7 +187,7 @@ def mark(
             continue
         if ahead == 0 or behind == 0:
             linked = d if ahead > 0 else d + 1
-            if lengths[piece] < tip_kmers * k and is_outdone(
+            if lengths[piece] < tip_kmers * k and has_stronger_predecessors(
                 graph, linked, 1 if scarce else tip_ratio
             ):
                 marks[piece] = TIP
@@ -196,8 +196,8 @@ def mark(
         if (
             rare
             and lengths[piece] <= 3 * k
-            and is_outdone(graph, d, weak_ratio)
-            and is_outdone(graph, d + 1, weak_ratio)
+            and has_stronger_predecessors(graph, d, weak_ratio)
+            and has_stronger_predecessors(graph, d + 1, weak_ratio)
         ):
             marks[piece] = WEAK
         elif (bubble_ratio == 1 or (bubble_ratio > 1 and rare)) and has_better_twin(

@@ -8,7 +8,7 @@ from typing import Final
 from ngsgpu.assemble.contigs.cleaning import Cleaned, CleaningParameters, cleaned
 from ngsgpu.assemble.contigs.params import MAX_KMER, AssemblyParameters
 from ngsgpu.assemble.contigs.pieces import DEPTH_UNIT, Pieces
-from ngsgpu.assemble.contigs.raising import raised
+from ngsgpu.assemble.contigs.raising import raise_k
 from ngsgpu.assemble.contigs.reads import Reads
 from ngsgpu.assemble.stats import n50_of
 
@@ -44,7 +44,7 @@ def first_kmer(reads_bases: int, reads: int) -> int:
     return 31 if reads_bases >= 60 * reads else 21
 
 
-def grown(
+def grow(
     pieces: Pieces, reads: Reads, parameters: AssemblyParameters, threads: int
 ) -> tuple[Pieces, list[Round]]:
     """Clean the first graph, and grow k.
@@ -75,7 +75,7 @@ def grown(
     for k in parameters.kmers[1:] if parameters.kmers else _kmers(pieces, reads):
         if reads.windows(k):
             scale = reads.windows(first), reads.windows(k)
-            pieces = clean(raised(pieces, reads, k, scale, threads))
+            pieces = clean(raise_k(pieces, reads, k, scale, threads))
     return pieces, rounds
 
 

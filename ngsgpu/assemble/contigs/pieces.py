@@ -22,7 +22,7 @@ from ngsgpu.pool import map_all
 from ngsgpu.sequence.codec import CODES, LETTERS
 
 DEPTH_UNIT: Final = 256
-"""Depths are kept in so many parts of one."""
+"""Depths are stored in units of 1 / DEPTH_UNIT."""
 
 _LONG: Final = 1000
 _PART: Final = 1 << 12
@@ -101,7 +101,13 @@ class Pieces:
 
 
 def pieces_of(graph: Graph, unitigs: Unitigs, threads: int = 1) -> Pieces:
-    """Unitigs as an assembly graph."""
+    """Unitigs as an assembly graph.
+
+    Args:
+        graph: the de Bruijn graph.
+        unitigs: the unitigs of the graph.
+        threads: number of threads; does not affect the result.
+    """
     starts = np.concatenate([[0], np.cumsum(unitigs.sizes + (graph.k - 1))])
     bases = np.empty(int(starts[-1]), dtype=np.uint8)
 
@@ -196,7 +202,7 @@ def _joined(pieces: Pieces, paths: Paths) -> Pieces:
 
 
 @njit(nogil=True, cache=True)
-def joined(link_starts: NDArray[np.int64], links: NDArray[np.int64], d: Integer) -> Integer:
+def successor_of(link_starts: NDArray[np.int64], links: NDArray[np.int64], d: Integer) -> Integer:
     """The only follower of ``d``, if ``d`` is its only predecessor and another piece; or -1."""
     if link_starts[d + 1] - link_starts[d] != 1:
         return -1
@@ -230,15 +236,15 @@ def find_paths(
             if seen[piece]:
                 continue
             d = 2 * piece
-            if not closed and joined(link_starts, links, d + 1) >= 0:
+            if not closed and successor_of(link_starts, links, d + 1) >= 0:
                 d += 1
-                if joined(link_starts, links, d - 1) >= 0:
+                if successor_of(link_starts, links, d - 1) >= 0:
                     continue
             while d >= 0 and not seen[d >> 1]:
                 steps[at] = d
                 seen[d >> 1] = True
                 at += 1
-                d = joined(link_starts, links, d)
+                d = successor_of(link_starts, links, d)
             found += 1
             starts[found] = at
     return found

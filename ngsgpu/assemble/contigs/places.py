@@ -16,8 +16,8 @@ from ngsgpu.sequence.hashing import mix64
 
 _WORD: Final = 31
 _SAMPLED: Final = 2
-"""For pairs, words count whose hash ends in so many zero bits: most reads have some, and looking
-them up takes a quarter of the memory."""
+"""For pairs, words count whose hash ends in this number of zero bits: most reads have some, and
+looking them up takes a quarter of the memory."""
 
 _PART: Final = 1 << 15
 
@@ -56,7 +56,7 @@ def place_reads(
         reads: the reads.
         count: how many of them.
         threads: number of threads; does not affect the result.
-        sampled: words count whose hash ends in so many zero bits; all, if 0.
+        sampled: words count whose hash ends in this number of zero bits; all, if 0.
     """
     word = word_of(pieces.k)
     # A third of the slots is left over; half, where luck decides how many words are sampled.
@@ -121,7 +121,7 @@ def enter_words(
         bases: of the pieces.
         starts: of the pieces.
         size: bases of a word, odd, at most 31.
-        sampled: words count whose hash ends in so many zero bits.
+        sampled: words count whose hash ends in this number of zero bits.
         keys: uint64[2^n], gets canonical words.
         values: int64[2^n], zeros; get ``2 * place + 1`` of a word that is canonical as it stands,
             ``2 * place + 2`` of one that is not, -1 of one that occurs again.

@@ -26,7 +26,7 @@ _NO_COUNTS = np.empty(0, dtype=np.uint16)
 _NO_QUALITY = np.empty(0, dtype=np.int64)
 
 
-def raised(pieces: Pieces, reads: Reads, k: int, scale: tuple[int, int], threads: int) -> Pieces:
+def raise_k(pieces: Pieces, reads: Reads, k: int, scale: tuple[int, int], threads: int) -> Pieces:
     """The graph of a larger k.
 
     Args:
@@ -88,7 +88,7 @@ def _counted(
 def linked(
     bases: NDArray[np.uint8], starts: NDArray[np.int64], overlap: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Links between all pieces that overlap by so many bases.
+    """Links between all pieces that overlap by a given number of bases.
 
     Args:
         bases: of the pieces.

@@ -99,14 +99,14 @@ def load_reads(
         parts = list(packed)
     places = np.cumsum([0, *(len(part.bases) for part in parts)])
     return Reads(
-        joined([part.bases for part in parts], np.uint8),
-        joined([at + part.starts for at, part in zip(places, parts, strict=False)], np.int64),
-        joined([part.lengths for part in parts], np.int32),
+        concatenate([part.bases for part in parts], np.uint8),
+        concatenate([at + part.starts for at, part in zip(places, parts, strict=False)], np.int64),
+        concatenate([part.lengths for part in parts], np.int32),
         pairs,
     )
 
 
-def joined(parts: list[NDArray[Any]], kind: type[np.generic]) -> NDArray[Any]:
+def concatenate(parts: list[NDArray[Any]], kind: type[np.generic]) -> NDArray[Any]:
     """Arrays one after the other, of which there may be none."""
     return np.concatenate([np.empty(0, dtype=kind), *parts])
 

@@ -21,7 +21,7 @@ from ngsgpu.assemble.contigs.bridges import (
 )
 from ngsgpu.assemble.contigs.coverage import bedgraph, coverage_of
 from ngsgpu.assemble.contigs.files import Contig, contigs_of, fasta, gfa
-from ngsgpu.assemble.contigs.growth import first_kmer, grown
+from ngsgpu.assemble.contigs.growth import first_kmer, grow
 from ngsgpu.assemble.contigs.params import AssemblyParameters
 from ngsgpu.assemble.contigs.pieces import Paths, Pieces, pieces_of
 from ngsgpu.assemble.contigs.places import place_reads
@@ -189,7 +189,7 @@ def _run(
         adapters = warn_of_adapters(sample, lanes, "contigs may end in adapters, or not be joined")
         with progress.stage("assembling", unit="pieces") as stage:
             first = pieces.k
-            pieces, rounds = grown(pieces, reads, parameters, options.threads)
+            pieces, rounds = grow(pieces, reads, parameters, options.threads)
             paths, insert, joins = _bridged(pieces, reads, parameters, options.threads)
             stage.advance(len(pieces))
     times["assemble"] = round(time.monotonic() - begin, 3)

@@ -67,7 +67,15 @@ def write_contigs(
     write: Callable[[memoryview], None],
     threads: int = 1,
 ) -> None:
-    """Write contigs as FASTA, with the fields of unitigs' headers; threads make the letters."""
+    """Write contigs as FASTA, with the fields of unitigs' headers; threads make the letters.
+
+    Args:
+        graph: the graph of the edges.
+        successors: the next edge of each edge, or -1.
+        contigs: first edges and sizes of the contigs.
+        write: called with pieces of the text, in order.
+        threads: number of threads; does not affect the text.
+    """
     letters = contigs.sizes + (graph.length - 1)
     ends = np.searchsorted(np.cumsum(letters), np.arange(_TEXT, letters.sum() + _TEXT, _TEXT))
     bounds = np.unique(np.concatenate(([0], ends + 1, [len(contigs)])).clip(max=len(contigs)))

@@ -1,4 +1,4 @@
-"""The steps of ``graph`` and ``tour`` on a GPU, to the same numbers.
+"""The steps of ``graph`` and ``tour`` on a GPU, with identical results.
 
 The spanning forest and the walk are the CPU's, as in the source; the arrays come home for them.
 """
@@ -34,7 +34,7 @@ _EDGE_BYTES: Final = 144
 
 @contextmanager
 def on_gpu(edges: int, limit: int | None) -> Iterator[None]:
-    """Room for a graph of so many edges in the current GPU's memory.
+    """Buffers for a graph, by its number of edges, in the current GPU's memory.
 
     Args:
         edges: at most.
@@ -137,7 +137,7 @@ def find_components(successors: Any) -> Any:
 
 
 def circuit_graph(graph: EulerGraph, labels: Any) -> CircuitGraph:
-    """As ``tour.circuit_graph``, at home."""
+    """As ``tour.circuit_graph``, on the host."""
     import cupy
 
     first, second = graph.entering[:-1], graph.entering[1:]
@@ -145,9 +145,9 @@ def circuit_graph(graph: EulerGraph, labels: Any) -> CircuitGraph:
     places = cupy.flatnonzero(joined)
     own, other = labels[first[places]].get(), labels[second[places]].get()
     low, high = np.minimum(own, other), np.maximum(own, other)
-    at_home = places.get()
-    order = np.lexsort((at_home, high, low))
-    return CircuitGraph(low[order], high[order], at_home[order])
+    on_host = places.get()
+    order = np.lexsort((on_host, high, low))
+    return CircuitGraph(low[order], high[order], on_host[order])
 
 
 def swipe(graph: EulerGraph, places: NDArray[np.int64], successors: Any) -> None:
@@ -162,7 +162,7 @@ def swipe(graph: EulerGraph, places: NDArray[np.int64], successors: Any) -> None
     )
 
 
-def at_home(graph: EulerGraph) -> EulerGraph:
+def on_host(graph: EulerGraph) -> EulerGraph:
     """The graph with NumPy's arrays."""
     arrays = {own.name: getattr(graph, own.name).get() for own in fields(graph)[1:]}
     return replace(graph, **arrays)

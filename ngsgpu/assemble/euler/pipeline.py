@@ -241,7 +241,7 @@ def _found_on_gpu(
         with timed("swipe"), gpu.done():
             gpu.swipe(graph, tree, successors)
         with timed("home"):
-            own, after, named = gpu.at_home(graph), successors.get(), labels.get()
+            own, after, named = gpu.on_host(graph), successors.get(), labels.get()
     return _Found(own, after, _described(own, named, circuits, tree), "cuda")
 
 

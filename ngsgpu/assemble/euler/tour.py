@@ -102,7 +102,14 @@ def spanning_tree(circuits: CircuitGraph, size: int) -> NDArray[np.int64]:
 def swipe(
     graph: EulerGraph, places: NDArray[np.int64], successors: Places, threads: int = 1
 ) -> None:
-    """Exchange the successors of pairs of entering edges; those of a vertex one after another."""
+    """Exchange the successors of pairs of entering edges; those of a vertex one after another.
+
+    Args:
+        graph: the graph.
+        places: edges of the spanning tree, one of each pair, int64[n].
+        successors: the next edge of each edge; changed in place.
+        threads: number of threads; does not affect the result.
+    """
     marks = np.zeros(len(graph.edges), dtype=np.uint8)
     marks[places] = 1
 

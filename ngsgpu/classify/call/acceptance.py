@@ -63,6 +63,11 @@ def weigh(
 ) -> tuple[CandidateArrays, NDArray[np.uint8]]:
     """Drop candidates of rejected and of rare species if there are others near the best.
 
+    Args:
+        best: candidates of the reads, not changed.
+        accepted: species of the sample that were accepted or rejected.
+        rules: thresholds of the queries.
+
     Returns:
         The candidates, and the highest acceptance of those near the best, uint8[n]; ``ACCEPTED``
         for reads without candidates.

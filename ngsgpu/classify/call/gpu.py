@@ -99,7 +99,13 @@ class GpuFirstPass:
 def rules_on_gpu(
     engine: Engine, accepted: Acceptance | None, doubtful_confidence: float
 ) -> tuple[Any, list[Any]]:
-    """The struct ``RULES``, and the arrays that it points to."""
+    """The struct ``RULES``, and the arrays that it points to.
+
+    Args:
+        engine: the classifier, with its lineages and rules.
+        accepted: accepted and rejected species; None if all are accepted.
+        doubtful_confidence: minimum fraction of shared k-mers for reads with only rejected species.
+    """
     rules = engine.rules
     found = dict.fromkeys(Acceptance._fields)
     if accepted is not None:

@@ -192,7 +192,13 @@ def index_partition(
 
 
 def all_batches(files: Sequence[str], sink: TargetSink, options: RunOptions) -> Iterator[Unpacked]:
-    """All sequences of files, read by the CPU, telling a sink of the records."""
+    """All sequences of files, read by the CPU, telling a sink of the records.
+
+    Args:
+        files: paths of FASTA files.
+        sink: receives the records' names and lengths.
+        options: threads and memory budget.
+    """
     with closing(read_ahead(files, options.threads, read_ahead_bytes(options))) as batches:
         for _, batch, codes, start in batches:
             yield Unpacked(codes, start, add_batch(sink, batch))

@@ -165,6 +165,11 @@ def gpus_for(bases: int, parameters: DatabaseParameters, options: RunOptions) ->
 
     Processing ranges of keys one by one takes less time than a context on a further GPU; features
     that wait on the host take more.
+
+    Args:
+        bases: bases of all references.
+        parameters: sketch size and stride.
+        options: maximum number of GPUs and their memory.
     """
     if options.gpus == 1:
         return 1

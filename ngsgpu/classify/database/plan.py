@@ -122,7 +122,13 @@ def _expected_locations(windows: NDArray[np.int64], parameters: DatabaseParamete
 def partition_of(
     targets: Targets, parameters: DatabaseParameters, request: PartitionRequest
 ) -> NDArray[np.int32]:
-    """Assign targets to partitions as requested; raises UsageError if that is impossible."""
+    """Assign targets to partitions as requested; raises UsageError if that is impossible.
+
+    Args:
+        targets: names and lengths of the reference sequences.
+        parameters: of the database.
+        request: number of partitions or their size in bytes.
+    """
     windows = targets.windows(parameters.sketch)
     sketch = parameters.sketch.sketch
     number = request.number or 1
@@ -161,7 +167,18 @@ def assemble_database(
     taxonomy_digest: str | None = None,
     generation: int = 1,
 ) -> Database:
-    """Put a database together, without indexes and without writing anything."""
+    """Put a database together, without indexes and without writing anything.
+
+    Args:
+        path: folder of the database.
+        targets: names, lengths and files of the reference sequences.
+        parameters: of the database.
+        taxonomy: the taxonomy; None without one.
+        node: taxon of each target, int32[n]; -1 without one.
+        partition: partition of each target, int32[n].
+        taxonomy_digest: digest of the taxonomy's files, if known.
+        generation: counts the changes of the database.
+    """
     name_bytes, name_start = join_names(targets.names)
     table = TargetTable(
         name_bytes=name_bytes,
@@ -231,14 +248,28 @@ def inputs_of(
     taxonomy: str | Path | None,
     maps: Sequence[str | Path],
 ) -> list[str | Path]:
-    """All files and folders that a database is made of."""
+    """All files and folders that a database is made of.
+
+    Args:
+        references: files and folders, as given.
+        files: the files found in them.
+        taxonomy: folder of the taxonomy, if any.
+        maps: tables of accessions and taxids.
+    """
     return [*references, *files, *([] if taxonomy is None else [taxonomy]), *maps]
 
 
 def check_taxa(
     node: NDArray[np.int32], targets: Targets, taxonomy: Taxonomy | None, maps: Sequence[str | Path]
 ) -> None:
-    """Refuse a taxonomy, or maps, that fit no reference sequence; raises UsageError."""
+    """Refuse a taxonomy, or maps, that fit no reference sequence; raises UsageError.
+
+    Args:
+        node: taxon of each target, int32[n]; -1 without one.
+        targets: names and files of the reference sequences.
+        taxonomy: the taxonomy; None without one.
+        maps: tables of accessions and taxids.
+    """
     if taxonomy is None or (node >= 0).any():
         return
     first = printable(targets.names[0])
@@ -272,6 +303,15 @@ def plan_database(
     options: RunOptions | None = None,
 ) -> Database:
     """Read references for their names and lengths, and plan a database; nothing is written.
+
+    Args:
+        references: FASTA files, or folders of them.
+        path: folder of the database.
+        parameters: of the database; by default the usual ones.
+        taxonomy: folder with nodes.dmp and names.dmp, if any.
+        maps: tables of accessions and taxids.
+        request: number or size of partitions; by default one.
+        options: threads, memory and progress.
 
     Raises:
         InputError: a reference, the taxonomy or a map cannot be used, or no database may be created
@@ -329,7 +369,13 @@ def expected_locations(files: Sequence[str], parameters: DatabaseParameters) -> 
 
 
 def fits_at_once(files: Sequence[str], parameters: DatabaseParameters, own: RunOptions) -> bool:
-    """Whether all references can be sketched at once; the rest of the memory is for reading."""
+    """Whether all references can be sketched at once; the rest of the memory is for reading.
+
+    Args:
+        files: paths of FASTA files.
+        parameters: of the database.
+        own: run options, with the memory budget.
+    """
     locations = expected_locations(files, parameters) * _bytes_per_location(own)
     return _fixed(own) + locations <= own.budget and locations <= _SHARE_OF_MEMORY * own.budget
 
@@ -372,7 +418,13 @@ def check_memory(options: RunOptions, locations: int, partitions: int, what: str
 
 
 def check_partitions(database: Database, numbers: Sequence[int], options: RunOptions) -> None:
-    """``check_memory`` for partitions of a planned database, built one by one."""
+    """``check_memory`` for partitions of a planned database, built one by one.
+
+    Args:
+        database: the planned database.
+        numbers: partitions to be built.
+        options: threads and memory budget.
+    """
     number = max(numbers, key=lambda own: database.partitions[own].windows)
     locations = database.partitions[number].windows * database.parameters.sketch.sketch
     check_memory(options, locations, len(database.partitions), f"partition {number}")

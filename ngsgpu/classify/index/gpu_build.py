@@ -101,7 +101,13 @@ class NewIndex:
                 self._files[name] = ArrayFile(self._folder, name, np.uint32, shape)
 
     def put(self, name: str, at: int, data: NDArray[np.uint8]) -> None:
-        """Write bytes of the array ``name``, the first one at ``at``."""
+        """Write bytes of the array ``name``, the first one at ``at``.
+
+        Args:
+            name: name of the array.
+            at: offset of the first byte.
+            data: the bytes, uint8[n].
+        """
         if self._files:
             self._files[name].put(at, data)
         else:

@@ -44,7 +44,7 @@ class KeyRange:
         )
 
     def of(self, sizes: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Its share of numbers for the ranges of ``MAX_PART_BITS`` bits (the last axis)."""
+        """Share of this range in numbers for ranges of ``MAX_PART_BITS`` bits (the last axis)."""
         width = 1 << (MAX_PART_BITS - self.bits)
         own = sizes[..., self.number * width : (self.number + 1) * width].sum(axis=-1)
         return np.asarray(own, dtype=np.int64)

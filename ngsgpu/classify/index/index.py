@@ -79,7 +79,7 @@ class Limits(NamedTuple):
 
     @classmethod
     def of(cls, parameters: DatabaseParameters) -> Limits:
-        """Those of a database."""
+        """The limits of a database."""
         taxa = parameters.max_taxa if parameters.ambiguous_rank else 0
         return cls(parameters.max_locations, int(parameters.remove_overfull), taxa)
 
@@ -100,7 +100,13 @@ class Members(NamedTuple):
 
     @classmethod
     def of(cls, number: int, partition: NDArray[np.int32], windows: NDArray[np.int64]) -> Members:
-        """Those of a partition, by each target's partition and windows."""
+        """The members of a partition, by each target's partition and windows.
+
+        Args:
+            number: number of the partition.
+            partition: partition of each target, int32[n].
+            windows: number of windows of each target, int64[n].
+        """
         target = np.flatnonzero(partition == number).astype(np.int32)
         first_window = np.zeros(len(target) + 1, dtype=np.uint32)
         np.cumsum(windows[target], out=first_window[1:])

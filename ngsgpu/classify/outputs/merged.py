@@ -91,8 +91,8 @@ def abundance_tables(samples: Samples, ranks: Sequence[str] = MERGED_RANKS) -> s
 def taxpasta_table(samples: Samples) -> str:
     """What ``taxpasta merge`` makes of the samples' reports: reads called as each taxon itself.
 
-    Like there, taxa without reads of their own are in it, taxa are in the order of the first report
-    that has them, and taxid 0 has the unclassified reads, if a report states them.
+    Like there, taxa without directly assigned reads are in it, taxa are in the order of the first
+    report that has them, and taxid 0 has the unclassified reads, if a report states them.
     """
     taxonomy = samples[0][1].taxonomy
     rows = {"taxonomy_id": [name for name, _ in samples]}

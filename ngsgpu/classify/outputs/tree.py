@@ -68,7 +68,13 @@ class CountedTree:
 
 
 def count_tree(taxonomy: Taxonomy, direct: NDArray[np.int64], unclassified: int = 0) -> CountedTree:
-    """Sum counts by node, int64[n], up the tree."""
+    """Sum counts by node, int64[n], up the tree.
+
+    Args:
+        taxonomy: the taxonomy.
+        direct: reads assigned to each node itself, int64[n].
+        unclassified: number of unclassified reads.
+    """
     order = taxonomy.top_down()
     clade = direct.astype(np.int64, copy=True)
     with interpreted_if_small(8 * len(taxonomy)):

@@ -110,7 +110,13 @@ def _spread(count: NDArray[np.uint8], flat: NDArray[np.int32], rows: NDArray[np.
 def own_names(
     data: NDArray[np.uint8], start: NDArray[np.int64], end: NDArray[np.int64]
 ) -> tuple[NDArray[np.uint8], NDArray[np.uint32]]:
-    """Concatenate names, and return their lengths."""
+    """Concatenate names, and return their lengths.
+
+    Args:
+        data: bytes that contain the names.
+        start: first byte of each name, int64[n].
+        end: byte after the last one of each name, int64[n].
+    """
     lengths = (end - start).astype(np.uint32)
     names = np.empty(int(lengths.sum(dtype=np.int64)), dtype=np.uint8)
     _copy_names(data, start, end, names)

@@ -64,6 +64,11 @@ def merged_blocks(
 ) -> Iterator[list[QueryBlock]]:
     """The same queries of all files, in blocks of whatever length.
 
+    Args:
+        files: candidates of the same reads, a file per partition.
+        engine: the classifier, which knows the targets.
+        advance: called with the number of bytes read.
+
     Raises:
         InputError: the files are not of the same reads.
     """

@@ -30,7 +30,7 @@ class Mates(NamedTuple):
     length: NDArray[np.int32]
 
     def part(self, cut: slice) -> Mates:
-        """Those of some queries."""
+        """The mates of some queries."""
         return Mates(self.data, self.start[cut], self.end[cut], self.length[cut])
 
 

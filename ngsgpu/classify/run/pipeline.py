@@ -252,7 +252,7 @@ class Classifier:
             return GpuEngine(self.engine, self.options.gpus, self.options.gpu_memory)
 
     def _without_gpu(self) -> None:
-        """Let the CPU do what comes."""
+        """Fall back to the CPU for the remaining reads."""
         self._gpu = None
         note = "the CPU took over from the GPU"
         self.options = replace(self.options, backend="cpu", backend_note=note)

@@ -113,6 +113,12 @@ def one_sample(
 ) -> Sample:
     """The sample whose reads are named on the command line.
 
+    Args:
+        in1: files of first mates, or of single-end reads.
+        in2: files of second mates.
+        interleaved: whether each file holds both mates in turn.
+        name: name of the sample; None: that of the first file.
+
     Raises:
         UsageError: the numbers of files are inconsistent; the name cannot be one.
     """
@@ -165,6 +171,11 @@ def read_samples(path: str | Path) -> list[Sample]:
 
 def sample_of_row(path: str | Path, line: int, row: dict[str, str]) -> Sample:
     """The sample of a row that has all of its lanes, separated by semicolons.
+
+    Args:
+        path: the sheet, for messages.
+        line: line of the row, for messages.
+        row: cells by column.
 
     Raises:
         InputError: the row is wrong.
@@ -236,7 +247,13 @@ def queries_of(mates: tuple[RecordBatch, ...], lane: ReadFiles) -> Queries:
 
 
 def cuts_of(queries: Queries, most: int, max_bases: int) -> Iterator[tuple[int, int]]:
-    """Split queries into parts, by number and by bases, since a query may be long."""
+    """Split queries into parts, by number and by bases, since a query may be long.
+
+    Args:
+        queries: the queries.
+        most: maximum number of queries per part.
+        max_bases: maximum number of bases per part, if it has several queries.
+    """
     lengths = queries.first.length.astype(np.int64)
     if queries.paired:
         lengths += queries.second.length

@@ -79,7 +79,13 @@ def sketch_numbers(parameters: SketchParameters) -> tuple[np.int32, ...]:
 def sketch_letters(
     letters: Any, pieces: LetterPieces, parameters: SketchParameters
 ) -> GpuSketches | None:
-    """Sketch pieces on the current GPU; None if there is no window."""
+    """Sketch pieces on the current GPU; None if there is no window.
+
+    Args:
+        letters: CuPy array of the text, uint8.
+        pieces: places and targets of the pieces in the text.
+        parameters: k-mer, sketch and window sizes.
+    """
     import cupy
 
     windows = np.where(pieces.target >= 0, pieces.windows, 0)
@@ -108,7 +114,13 @@ def sketch_letters(
 def sketch_unpacked(
     batches: Iterable[Any], parameters: SketchParameters, advance: Callable[[int], None]
 ) -> list[GpuSketches]:
-    """Sketch sequences that the host has read (``cpu_build.Unpacked``) on the current GPU."""
+    """Sketch sequences that the host has read (``cpu_build.Unpacked``) on the current GPU.
+
+    Args:
+        batches: unpacked sequences.
+        parameters: k-mer, sketch and window sizes.
+        advance: called with the number of bases done.
+    """
     import cupy
 
     table = np.frombuffer(b"ACGTN", dtype=np.uint8)

@@ -33,7 +33,7 @@ PIECE_BYTES: Final = 4 << 20
 """Bytes a thread reads at a time."""
 
 _FOR_PACKED: Final = 4
-"""Buffers that are kept for what comes from compressed files."""
+"""Buffers that are kept for the text of compressed files."""
 
 _MARK: Final = ord(">")
 _LF: Final = ord("\n")

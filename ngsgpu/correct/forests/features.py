@@ -78,7 +78,7 @@ class Samples(NamedTuple):
         rows: int32[., 4 + features]: whether of a candidate, read, position in it, the base that
             the consensus has there, then the features.
         used: int64[1], number of rows.
-        every: one in so many positions of candidates is recorded, chosen by read and position.
+        every: one in this number of candidate positions is recorded, chosen by read and position.
     """
 
     rows: NDArray[np.int32]

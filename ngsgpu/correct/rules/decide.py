@@ -131,7 +131,7 @@ def decide(
     With ``replace`` every base becomes the consensus, otherwise only positions with high support
     whose base has hardly any Q20 reads. An ambiguous base is treated like an error, but only
     replaced by a base that another read has at Q20, not by its own placeholder. A crowded anchor
-    sees only some reads of a repeat, perhaps none of its own copy, so its Q20 bases are kept.
+    sees only some reads of a repeat, perhaps none from the same copy, so its Q20 bases are kept.
 
     With a ``threshold`` the anchor forest decides instead: on all known bases of MSAs that are not
     of ``high`` quality, and on the Q20 bases of crowded anchors.

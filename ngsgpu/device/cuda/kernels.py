@@ -146,7 +146,7 @@ class KernelModule:
         self._module(cuda.runtime.getDevice())
 
     def compile_aside(self) -> None:
-        """Compile for the current GPU in a thread of its own, if that has not been done."""
+        """Compile for the current GPU in a separate thread, if that has not been done."""
         from cupy import cuda
 
         capability = int(cuda.Device().compute_capability)

@@ -58,7 +58,7 @@ def precompile(
         threads: that compile at the same time.
         shared: whether to keep it in the installation, for all its users, instead of the user's
             cache.
-        say: is told each kernel file that was compiled.
+        say: called with each kernel file that was compiled.
 
     Returns:
         Number of kernel files times architectures.

@@ -124,6 +124,12 @@ class LockFolder:
     ) -> list[Taken] | None:
         """``take`` for an unusable directory: first come, first served.
 
+        Args:
+            names: names of the GPUs.
+            count: how many to take.
+            wait: seconds to wait; None: for ever.
+            on_wait: called with the reason before waiting.
+
         Raises:
             OSError: the kernel cannot hold names either.
         """

@@ -74,7 +74,13 @@ def join_queue(folder: Path, names: Sequence[str], count: int) -> Ticket | None:
 
 
 def set_apart(folder: Path, free: set[str], own: Ticket | None) -> set[str]:
-    """The free names reserved for tickets before ``own``, or for all tickets."""
+    """The free names reserved for tickets before ``own``, or for all tickets.
+
+    Args:
+        folder: folder of the tickets.
+        free: names that nobody holds.
+        own: the caller's ticket; None without one.
+    """
     apart: set[str] = set()
     places = (_place(path.name) for path in folder.iterdir())
     for place in sorted(filter(None, places)):

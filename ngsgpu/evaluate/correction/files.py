@@ -42,7 +42,13 @@ class Counter:
     def result(
         self, *, paired: bool, indels_from: str, truth_in_step: bool | None
     ) -> CorrectionEvaluation:
-        """The counts so far."""
+        """The counts so far.
+
+        Args:
+            paired: whether the reads are pairs.
+            indels_from: ``sequences`` or ``alignments``.
+            truth_in_step: whether the truth has the reads' order; None if unknown.
+        """
         counts = {name: counter.copy() for name, counter in self._counters._asdict().items()}
         return CorrectionEvaluation(
             **counts, paired=paired, indels_from=indels_from, truth_in_step=truth_in_step

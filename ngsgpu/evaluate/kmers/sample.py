@@ -87,7 +87,13 @@ class KmerCounts:
     def add(
         self, data: NDArray[np.uint8], start: NDArray[np.int64], length: NDArray[np.int64]
     ) -> None:
-        """Count the k-mers of some texts; arguments as in ``sample_text``."""
+        """Count the k-mers of some texts; arguments as in ``sample_text``.
+
+        Args:
+            data: bytes that contain the texts.
+            start: first byte of each text, int64[n].
+            length: length of each text, int64[n].
+        """
         room = int(length.sum() >> self.shift) + 1024
         while True:
             sample = np.empty(room, dtype=np.uint64)

@@ -80,7 +80,7 @@ def evaluate_mapped_reads(
     if len({len(paths) for paths in raw}) > 1:
         raise UsageError("give as many files of second mates as of first mates")
     out = [listed(paths) for paths in (out1, out2) if paths is not None]
-    # What cannot be read is told before reads are aligned.
+    # Unreadable files are reported before reads are aligned.
     for paths in [*raw, *out, [] if merged is None else listed(merged)]:
         for path in paths:
             RecordStream([path], 1)

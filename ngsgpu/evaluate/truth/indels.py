@@ -56,7 +56,7 @@ def gapped_mismatches(
     """Minimum cost of an alignment of a read with its truth.
 
     A mismatch costs 1, a gap of g bases ``GAP_OPEN + g - 1``; the rest of one sequence after the
-    other ends is free, and with ``free_start`` also what comes before the other begins; otherwise
+    other ends is free, and with ``free_start`` also the part before the other begins; otherwise
     they start together. Positions with ``AMBIGUOUS`` truth match everything. Diagonals farther than
     ``BAND`` from the main one are ignored.
 

@@ -103,7 +103,13 @@ def first_difference(names: Names, other: Names) -> int:
 def hashes_of(
     data: NDArray[np.uint8], start: NDArray[np.int64], end: NDArray[np.int64]
 ) -> NDArray[np.uint64]:
-    """Hashes of names, uint64[n]: FNV-1a, 64 bits; arguments as in ``Names``."""
+    """Hashes of names, uint64[n]: FNV-1a, 64 bits; arguments as in ``Names``.
+
+    Args:
+        data: bytes that contain the names.
+        start: first byte of each name, int64[n].
+        end: byte after the last one of each name, int64[n].
+    """
     hashes = np.empty(len(start), dtype=np.uint64)
     _hash(data, np.ascontiguousarray(start), np.ascontiguousarray(end), hashes)
     return hashes
@@ -177,13 +183,13 @@ def _join(tables: Sequence[RecordTable]) -> RecordTable:
     shifts = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(sizes)])
     offsets = ("name_start", "name_end", "seq_start")
 
-    def joined(name: str) -> NDArray[Any]:
+    def concatenate(name: str) -> NDArray[Any]:
         parts: list[NDArray[Any]] = [getattr(table, name) for table in tables]
         if name in offsets:
             parts = [part + shift for part, shift in zip(parts, shifts[:-1], strict=True)]
         return np.concatenate(parts)
 
-    return RecordTable(*(joined(column.name) for column in fields(RecordTable)))
+    return RecordTable(*(concatenate(column.name) for column in fields(RecordTable)))
 
 
 class Counterparts:

@@ -110,7 +110,7 @@ class BamStream:
     def _submit(self) -> None:
         """Have the text of the next records written.
 
-        A failure is raised once what comes before it was read.
+        A failure is raised once everything before it was read.
         """
         try:
             self._read_piece()

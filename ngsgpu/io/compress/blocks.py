@@ -1,6 +1,6 @@
 """Finds where a deflate stream has a block, without decoding what is before it.
 
-Only blocks with codes of their own are looked for ("dynamic Huffman codes", nearly all of what gzip
+Only blocks with dynamic codes are looked for ("dynamic Huffman codes", nearly all of what gzip
 writes) that are not the last of their stream; where there is none, a gzip member is. The header of
 such a block describes codes that must be complete, which bits at any other place are about once in
 10^9 places [Knespel and Brunst, HPDC 2023]; ``search`` decodes some of what follows, too. Whoever

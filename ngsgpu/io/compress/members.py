@@ -52,7 +52,7 @@ def gunzip(raw: io.RawIOBase | io.BytesIO) -> io.BufferedIOBase:
 def member_start(data: memoryview, at: int) -> int | None:
     """Where the deflate stream of the member begins whose header is at byte ``at``.
 
-    None if the header is damaged, unusual (with a checksum of its own) or not complete.
+    None if the header is damaged, unusual (with a header checksum) or not complete.
     """
     if bytes(data[at : at + 3]) != MEMBER_BEGIN or len(data) < at + 10:
         return None

@@ -1,4 +1,4 @@
-"""Inflates pieces of a gzip file, with or without knowing what comes before.
+"""Inflates pieces of a gzip file, with or without knowing the preceding text.
 
 A piece whose preceding 32 KiB (its *window*) are not known yet is inflated twice, each time after
 another made-up window. How a deflate stream is decoded does not depend on the bytes that it

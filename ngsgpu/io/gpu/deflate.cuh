@@ -158,7 +158,7 @@ struct Codes {
     u8 of[kLiterals + kDistances];
 };
 
-// Read the header of a block with codes of its own and build them.
+// Read the header of a block with dynamic codes and build the codes.
 __device__ bool read_codes(Bits& bits, Codes& codes) {
     const u32 lane = lane_id();
     bits.refill();

@@ -30,7 +30,7 @@ TAIL_BYTES: Final = 4096
 
 
 class IrregularInputError(Exception):
-    """This input is not for the GPU's reader: it is wrong, or unusual; the CPU's reader decides."""
+    """Input that the GPU's reader leaves to the CPU's: it is wrong, or unusual."""
 
 
 def say_read_by_cpu(reason: object) -> None:
@@ -40,6 +40,11 @@ def say_read_by_cpu(reason: object) -> None:
 
 def read_whole(file: FileIO, data: NDArray[np.uint8], offset: int) -> None:
     """Fill an array with the bytes of a file from an offset on.
+
+    Args:
+        file: the open file.
+        data: array to fill, uint8.
+        offset: first byte in the file.
 
     Raises:
         IrregularInputError: the disk fails, or the file ends before.
@@ -183,6 +188,13 @@ def pinned_chunk(
 ) -> FeedChunk:
     """The first ``size`` bytes of a buffer, which has room for another one.
 
+    Args:
+        buffer: the buffer, filled.
+        size: number of bytes in it.
+        offset: their place in the text.
+        last: whether the text ends with them.
+        release: called when the chunk has been copied.
+
     Raises:
         IrregularInputError: they end in thousands of blank lines.
     """
@@ -199,6 +211,11 @@ def pinned_chunk(
 
 def end_of_content(tail: NDArray[np.uint8], offset: int, size: int) -> int | None:
     """``FeedChunk.content_end`` of a chunk that ends in ``tail``.
+
+    Args:
+        tail: last bytes of the chunk, uint8.
+        offset: place of the chunk in the text.
+        size: size of the chunk in bytes.
 
     Raises:
         IrregularInputError: it ends in thousands of blank lines.

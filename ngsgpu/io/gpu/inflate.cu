@@ -70,7 +70,7 @@ __device__ bool has_codes(const u32* words, u64 place, u32 literals, u32 distanc
     return ends && sums[0] == 1u << kMaxLength && (used < 2 || sums[1] == 1u << kMaxLength);
 }
 
-// Whether a block that is not the last of its stream, with codes of its own, can begin at a bit.
+// Whether a block that is not the last of its stream, with dynamic codes, can begin at a bit.
 __device__ __forceinline__ bool may_begin_block(const u32* words, u64 place) {
     const u64 header = bits_at(words, place);
     if ((header & 7) != 4) return false;

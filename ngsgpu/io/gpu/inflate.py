@@ -127,6 +127,11 @@ class Inflater:
     def add(self, pointer: int, size: int, stream: Any) -> None:
         """Copy the next compressed bytes from pinned memory; asynchronous.
 
+        Args:
+            pointer: address of the bytes.
+            size: number of bytes.
+            stream: CUDA stream of the copy.
+
         Raises:
             NotForGpuError: there is no block for very long.
         """

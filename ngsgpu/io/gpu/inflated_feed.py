@@ -1,4 +1,4 @@
-"""The text of a compressed file, inflated by a thread of its own: on the GPU if it is gzip.
+"""The text of a compressed file, inflated by a separate thread: on the GPU if it is gzip.
 
 Compressed bytes cross the bus, and the text is made in the memory where it is parsed. What the
 GPU does not inflate (other formats; data that are unusual or damaged, or a GPU with little memory)
@@ -40,7 +40,7 @@ BATCH_BYTES: Final = 64 << 20
 
 _LEAST_BATCH: Final = 1 << 20
 _MEMORY_SHARE: Final = 8
-"""Of the GPU's free memory, one part in so many is taken for inflating."""
+"""One part in this number of the GPU's free memory is used for inflating."""
 
 _FORMATS: Final = ("gzip", "bgzf")
 _QUEUED: Final = 4

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from ngsgpu.ending import undisturbed
+from ngsgpu.ending import defer_signals
 from ngsgpu.errors import output_error
 from ngsgpu.io.mapped import check_mapped
 from ngsgpu.io.output.journal import Journal, Renaming
@@ -64,7 +64,7 @@ def commit_all(outputs: Sequence[Output]) -> None:
         for output in outputs:  # one alone is renamed, or is not
             output.rename()
     else:
-        with undisturbed():
+        with defer_signals():
             _rename_all(outputs, renamings)
     for output in outputs:
         output.discard()

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from itertools import pairwise
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.jit import Integer, njit
+from ngsgpu.errors import UsageError
+from ngsgpu.jit import Integer, interpreted_if_small, is_small, njit
 from ngsgpu.sequence.codec import AMBIGUOUS, CODES, LETTERS
 
 _N: Final = ord("N")
+_SIZE_OF_READ: Final = 32
+"""Bytes that other kernels process, as plain Python, while the edits of a read are written."""
 
 
 class EditStyle(NamedTuple):
@@ -41,6 +46,28 @@ class Edits(NamedTuple):
     counts: NDArray[np.uint16]
     values: NDArray[np.uint32]
 
+    def apply(self, sequences: Sequence[str]) -> list[str]:
+        """The sequences of all reads, with their bases replaced.
+
+        Args:
+            sequences: as long and as many as the reads.
+
+        Raises:
+            UsageError: there are more or fewer.
+        """
+        if len(sequences) != len(self.starts):
+            raise UsageError(f"{len(sequences)} sequences, but edits of {len(self.starts)} reads")
+        data = np.frombuffer("".join(sequences).encode("latin-1"), dtype=np.uint8).copy()
+        ends = np.cumsum([0, *map(len, sequences)])
+        longest = max(map(len, sequences), default=0)
+        counts = EditCounts(0, 0, np.zeros((1, max(1, longest)), dtype=np.int64))
+        write_edits(data, 0, ends[:-1], 0, 1, self, counts, AS_THEY_ARE, is_fastq=True)
+        text = data.tobytes().decode("latin-1")
+        return [text[start:end] for start, end in pairwise(ends.tolist())]
+
+
+_Where: TypeAlias = "tuple[NDArray[np.uint8], int, NDArray[Any], int, int, Edits]"
+"""The first arguments of the kernels."""
 
 AS_THEY_ARE: Final = EditStyle()
 
@@ -170,24 +197,19 @@ def set_qualities(
                     data[qualities + position] = value
 
 
-def load_kernels(mates: int, style: EditStyle) -> None:
+def load_kernels(reads: int, mates: int, style: EditStyle) -> None:
     """Load what ``write_edits`` calls for records of FASTQ files, if it is not loaded already.
 
     Args:
+        reads: of the run; for few of them, nothing needs to be loaded.
         mates: 2 if those of pairs are counted separately, otherwise 1.
         style: how edits are written.
     """
-    write_edits(
-        np.empty(0, dtype=np.uint8),
-        0,
-        np.empty(0, dtype=np.uint32),
-        0,
-        1,
-        Edits(np.empty(0, np.int64), np.empty(0, np.uint16), np.empty(0, np.uint32)),
-        EditCounts(0, 0, np.zeros((mates, 1), dtype=np.int64)),
-        style,
-        is_fastq=True,
-    )
+    if is_small(_SIZE_OF_READ * reads):
+        return
+    none = Edits(np.empty(0, np.int64), np.empty(0, np.uint16), np.empty(0, np.uint32))
+    where = np.empty(0, dtype=np.uint8), 0, np.empty(0, dtype=np.uint32), 0, 1, none
+    _write(where, EditCounts(0, 0, np.zeros((mates, 1), dtype=np.int64)), style, is_fastq=True)
 
 
 def write_edits(
@@ -215,7 +237,12 @@ def write_edits(
         style: how they are written.
         is_fastq: whether the records have qualities and sequences of one line.
     """
-    where = data, shift, starts, first_read, read_step, edits
+    with interpreted_if_small(_SIZE_OF_READ * len(edits.counts)):
+        where = data, shift, starts, first_read, read_step, edits
+        _write(where, counts, style, is_fastq=is_fastq)
+
+
+def _write(where: _Where, counts: EditCounts, style: EditStyle, *, is_fastq: bool) -> None:
     if is_fastq and style.highest_quality:
         set_qualities(*where, style.mask, style.highest_quality)
     changed, decided = replace_bases(*where, counts.by_position, not is_fastq, style.mask)

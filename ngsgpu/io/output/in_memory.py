@@ -14,7 +14,7 @@ from ngsgpu.io.output.atomic import AtomicFile
 
 MEMORY_WRITERS: Final = 8
 """Threads that fill files in memory, whose pages they map and need not wait for. As pages are
-zeroed first, fewer than so many threads are sooner done by writing."""
+zeroed first, fewer threads than this are faster by writing."""
 
 _SMALL: Final = 256 << 10
 """Bytes that are written sooner than handed over to another thread."""
@@ -27,7 +27,7 @@ are unmapped: 4.3 GB were changed in 0.61 s a megabyte at a time, 0.23 s by 16 a
 
 
 def is_mapped(file: AtomicFile, threads: int) -> bool:
-    """Whether a file is written sooner by way of its pages, by so many threads."""
+    """Whether a number of threads write a file faster through its mapped pages."""
     return threads >= MEMORY_WRITERS and file.is_in_memory
 
 
@@ -47,7 +47,7 @@ class Appender:
     """Appends to a file in memory; a context manager, at whose end no thread writes.
 
     The calling thread writes as long as it keeps up. Then several threads fill pages of the file,
-    of which a window is mapped, with room for what comes next.
+    of which a window is mapped, with room for the next bytes.
 
     Args:
         file: the file, to which nobody else writes.

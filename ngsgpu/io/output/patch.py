@@ -80,7 +80,7 @@ def _pieces_of_segment(file: FileLayout, segment: Segment, piece_bytes: int) -> 
 
 
 def parts_of(file: FileLayout, part_bytes: int) -> Iterator[list[Piece]]:
-    """Cut a file into parts of at least so many bytes, but for the last, in consecutive pieces."""
+    """Cut a file into parts of a minimum size (but for the last), in consecutive pieces."""
     part: list[Piece] = []
     for piece in pieces_of(file, part_bytes):
         part.append(piece)

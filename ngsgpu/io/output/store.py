@@ -176,7 +176,13 @@ def _shift(bits: int) -> int:
 
 
 def array_checksum(array: NDArray[Any], threads: int = 1, before: int = 0) -> int:
-    """CRC-32 of the bytes of an array, behind those of which ``before`` is the checksum."""
+    """CRC-32 of the bytes of an array, behind those of which ``before`` is the checksum.
+
+    Args:
+        array: any contiguous array.
+        threads: number of threads.
+        before: checksum of preceding bytes.
+    """
     flat = array.reshape(-1).view(np.uint8)
     pieces = [flat[at : at + _CHUNK].data for at in range(0, len(flat), _CHUNK)]
     value = before

@@ -144,7 +144,7 @@ def concatenate(batches: Sequence[RecordBatch]) -> RecordBatch:
     begins = (batch.begin for batch in batches)
     shifts = [end - len(text) - begin for end, text, begin in zip(ends, texts, begins, strict=True)]
 
-    def joined(field: str) -> NDArray[np.int64]:
+    def concatenate(field: str) -> NDArray[np.int64]:
         return np.concatenate(
             [getattr(batch, field) + shift for batch, shift in zip(batches, shifts, strict=True)]
         )
@@ -153,12 +153,12 @@ def concatenate(batches: Sequence[RecordBatch]) -> RecordBatch:
         data=np.concatenate(texts),
         begin=0,
         end=ends[-1],
-        header_start=joined("header_start"),
-        header_end=joined("header_end"),
-        seq_start=joined("seq_start"),
-        seq_end=joined("seq_end"),
+        header_start=concatenate("header_start"),
+        header_end=concatenate("header_end"),
+        seq_start=concatenate("seq_start"),
+        seq_end=concatenate("seq_end"),
         seq_len=np.concatenate([batch.seq_len for batch in batches]),
-        qual_start=None if batches[0].qual_start is None else joined("qual_start"),
+        qual_start=None if batches[0].qual_start is None else concatenate("qual_start"),
         first_record=batches[0].first_record,
         path=batches[0].path,
     )
@@ -196,7 +196,13 @@ class Split(NamedTuple):
     qual_start: NDArray[np.int64] | None
 
     def batch(self, data: NDArray[np.uint8], first_record: int, path: str) -> RecordBatch:
-        """The records, which were found in ``data``."""
+        """The records, which were found in ``data``.
+
+        Args:
+            data: the text, uint8.
+            first_record: number of the first record, from 0.
+            path: file of the records, for messages.
+        """
         return RecordBatch(data, self.start, self.end, *self[4:], first_record, path)
 
 

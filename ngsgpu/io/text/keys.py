@@ -54,6 +54,11 @@ class KeyTable:
         """Numbers of the longest keys that byte strings are, or begin with; -1 without one.
 
         The key has to be followed by something other than a letter or a digit.
+
+        Args:
+            data: bytes that contain the strings.
+            start: first byte of each string, int64[n].
+            end: byte after the last one of each string, int64[n].
         """
         found = np.empty(len(start), dtype=np.int32)
         _find_longest(data, start, end, self.text, self.start, self.end, self.slots, found)

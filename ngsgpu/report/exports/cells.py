@@ -47,6 +47,11 @@ def with_units(
 
     A unit that all values of a column have is in its heading. If rows are quantities, one that all
     other values of a row have is in its label.
+
+    Args:
+        labels: labels of the rows.
+        columns: columns of text cells.
+        are_quantities: whether each row is a quantity with a unit.
     """
     found, mixed = [], []
     for column in columns:

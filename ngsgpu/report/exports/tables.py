@@ -12,7 +12,7 @@ from ngsgpu.report.exports.cells import columns_of, with_units
 from ngsgpu.report.page import Column, SampleSection, Table
 
 _QUANTITIES: Final = ("", "stage")
-"""Headings of labels whose rows are quantities, each with a unit of its own."""
+"""Headings of labels whose rows are quantities in different units."""
 
 
 def csv_tables(context: Mapping[str, Any]) -> dict[str, str]:

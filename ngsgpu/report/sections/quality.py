@@ -156,7 +156,7 @@ def adapters_left(results: SampleResults) -> float | None:
 
 
 def adapters(reads: Json) -> float | None:
-    """Share of the reads with adapter; None if fastp was told not to look for any.
+    """Share of the reads with adapter; None if fastp did not look for any.
 
     fastp has no entry for single reads in which it detects no adapter: none of them has one.
     """

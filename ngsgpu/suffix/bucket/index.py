@@ -84,7 +84,7 @@ def fm_index_by_buckets(
         limit: memory that may be used on each GPU, in bytes; None: free memory.
         gpus: how many share the buckets, the current one and those after it.
         plan: sizes of buckets and cover; None: by the memory. Does not affect the result.
-        advance: is told how many more suffixes are done.
+        advance: called with the number of suffixes that were finished.
 
     Raises:
         DeviceMemoryError: the text does not fit.

@@ -48,7 +48,7 @@ class BucketPlan:
 
     @property
     def buckets(self) -> int:
-        """Their number, about."""
+        """The approximate number of buckets."""
         return 1 if self.size <= self.most else -(-self.size // self.aim)
 
     @property

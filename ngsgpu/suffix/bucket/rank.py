@@ -51,7 +51,7 @@ def rank_cover(text: PackedText, period: int) -> Cover:
     )
     del places
     ranks = cupy.zeros(len(residues) * stride, dtype=cupy.uint32)
-    # Suffixes that are not longer than a period have names of their own, so that those which go on
+    # Suffixes that are not longer than a period have separate names, so that those which go on
     # with equal names never run over the end of their class.
     rank_by_doubling(marks, indices, ranks, known=1)
     return Cover(ranks, blank.tables, period, stride)

@@ -39,7 +39,7 @@ class PackedText:
 
 
 def text_bytes(size: int) -> int:
-    """GPU memory of a text of so many bases."""
+    """GPU memory of a text, by its number of bases."""
     return 8 * (-(-size // _WORD) + 2)
 
 

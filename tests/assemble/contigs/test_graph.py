@@ -13,7 +13,7 @@ from ngsgpu.assemble.contigs import walks
 from ngsgpu.assemble.contigs.bridges import paths_between
 from ngsgpu.assemble.contigs.cleaning import Cleaned, CleaningParameters, cleaned, mark
 from ngsgpu.assemble.contigs.pieces import DEPTH_UNIT, Pieces, compacted
-from ngsgpu.assemble.contigs.raising import raised
+from ngsgpu.assemble.contigs.raising import raise_k
 from tests.support.assemble import contigs as oracle
 from tests.support.assemble.oracle import counted
 from tests.support.assemble.worlds import world
@@ -51,8 +51,8 @@ def test_raised(seed: int, k: int, step: int, threads: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(walks, "_PART", 5)
         patch.setattr(walks, "_ROOM", 64)
-        made = raised(pieces, oracle.held(reads), k + step, (1, 1), threads)
-    expected = oracle.raised(pieces, reads, k + step)
+        made = raise_k(pieces, oracle.held(reads), k + step, (1, 1), threads)
+    expected = oracle.raise_k(pieces, reads, k + step)
     oracle.check_is_compacted(made, expected, depths=False)
     for bases, depth in zip(oracle.sequences(made), made.depths.tolist(), strict=True):
         nodes = list(counted([bases], k + step))

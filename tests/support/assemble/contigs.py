@@ -78,7 +78,7 @@ def check_is_compacted(pieces: Pieces, kmers: Mapping[str, int], *, depths: bool
         assert set(links) == wanted
 
 
-def raised(pieces: Pieces, reads: list[str], k: int) -> Counter[str]:
+def raise_k(pieces: Pieces, reads: list[str], k: int) -> Counter[str]:
     """The k-mers of a larger k, and the number of reads of those across links, naively.
 
     Reads have no errors.

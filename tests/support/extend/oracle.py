@@ -64,7 +64,7 @@ class Task:
     found_at: int = -1
 
     @property
-    def grown(self) -> int:
+    def growth(self) -> int:
         return len(self.sequence) - len(self.first.bases)
 
 
@@ -297,7 +297,7 @@ class Extender:
                 task.status = "stopped"
                 break
             if not self.advance(task, auxiliary, ready=False, limit=self.high):
-                auxiliary = self.grow(auxiliary, mate, task, task.grown + self.slack)
+                auxiliary = self.grow(auxiliary, mate, task, task.growth + self.slack)
                 self.advance(task, auxiliary, ready=True, limit=self.high)
         return task, auxiliary
 
@@ -393,7 +393,7 @@ class Extender:
         return "none", 0, ()
 
     def confirmed(self, task: Task, other: Task, gap: int) -> bool:
-        reached = min(gap, other.grown)
+        reached = min(gap, other.growth)
         if reached < fraction(self.p.confirm_ratio) * gap:
             return False
         if reached <= 0:

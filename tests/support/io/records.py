@@ -124,3 +124,12 @@ def decompressed(path: Path) -> bytes:
     if data.startswith(b"\x28\xb5\x2f\xfd"):
         return zstd.decompress(data)
     return data
+
+
+def text_of(path: Path | str, *, threads: int = 2, chunk_bytes: int = 1 << 16) -> bytes:
+    """The whole text of a file of reads, packed or not."""
+    source = Source(path, threads=threads, chunk_bytes=chunk_bytes)
+    try:
+        return b"".join(chunk.data.tobytes() for chunk in source.chunks())
+    finally:
+        source.close()

@@ -177,8 +177,10 @@ def merge(
         middle = consensus(left, right, parameters, outward, highest, shared)
         if learnt is not None:
             read1, read2 = (alone(read, learnt.tables) for read in (read1, read2))
-        read1 = Read("", []).joined(read1.part(0, begin), middle, read1.part(end, len(read1.bases)))
-        read2 = Read("", []).joined(
+        read1 = Read("", []).concatenate(
+            read1.part(0, begin), middle, read1.part(end, len(read1.bases))
+        )
+        read2 = Read("", []).concatenate(
             read2.part(0, begin - shift), middle, read2.part(end - shift, len(read2.bases))
         )
         fragment = shift + len(read2.bases)
@@ -186,9 +188,9 @@ def merge(
         if trims:
             read1, read2 = read1.part(0, fragment), read2.part(max(0, -shift), len(read2.bases))
             shift = max(0, shift)
-        whole = read1.joined(read2.part(len(read1.bases) - shift, len(read2.bases)))
+        whole = read1.concatenate(read2.part(len(read1.bases) - shift, len(read2.bases)))
         if shift < 0:
-            whole = read2.joined(read1.part(fragment, len(read1.bases)))
+            whole = read2.concatenate(read1.part(fragment, len(read1.bases)))
         if not parameters.correct_only:
             result.merged.append(record(merged_name(header1), whole, offset))
             continue

@@ -19,7 +19,7 @@ class Read:
     def part(self, start: int, end: int) -> Read:
         return Read(self.bases[start:end], self.scores[start:end])
 
-    def joined(self, *others: Read) -> Read:
+    def concatenate(self, *others: Read) -> Read:
         bases, scores = self.bases, list(self.scores)
         for other in others:
             bases += other.bases

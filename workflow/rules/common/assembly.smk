@@ -49,7 +49,7 @@ def engine_labels():
 
 
 def engines_compared(names):
-    """These samples, if QUAST compares several engines on them."""
+    """The samples on which QUAST compares several engines."""
     return compared_samples(names) if len(ENGINES) > 1 else []
 
 

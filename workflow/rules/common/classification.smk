@@ -37,7 +37,7 @@ def partitions_elsewhere(path, said):
     except FileNotFoundError:
         if said is None:
             raise ValueError(
-                f"there is no database in '{path}' (no manifest.json); mend the path or, if a rule "
+                f"there is no database in '{path}' (no manifest.json); correct the path or, if a rule "
                 "makes the database, fill in partitions"
             ) from None
         return said

@@ -1,16 +1,16 @@
 # What becomes of a job that fails. A sample that cannot be read, or that SPAdes cannot assemble,
-# must not cost the other samples their results, nor the study its report. Snakemake makes no report of
-# outputs that are not there. So a job of a sample whose command fails for good makes its outputs empty
-# (each valid as what its name says), writes beside each why there is nothing in it (NAME.failed, or
-# NAME.skipped, which ngsgpu/report/absent.py reads), and ends well (guard.sh); jobs that get such an input pass it
-# on instead of running. The rule check_study, after the report, fails as long as there is any. Functions
-# and constants only.
+# must not cost the other samples their results, nor the study its report, and Snakemake makes no report
+# of outputs that are not there. So while the workflow runs, a job of a sample whose command fails for
+# good makes its outputs empty (each valid as what its name says), writes beside each why there is nothing
+# in it (NAME.failed, or NAME.skipped, which ngsgpu/report/absent.py reads), and ends well (guard.sh); jobs
+# that get such an input pass it on instead of running. results/status.tsv lists what failed. The last job,
+# check_study, removes these outputs and fails, so that a run ends as Snakemake's users expect: what failed
+# is not there, the exit status says so, and the next run tries it again. Functions and constants only.
 #
-# Where nobody would learn of it, the job fails as any other does and leaves nothing: if other files are
-# asked for than the study's own, and with a default storage, which carries outputs from job to job, but
-# not what lies beside them.
+# Without check_study among the jobs, and with a default storage, which carries outputs from job to job,
+# but not what lies beside them, a job fails as any other does and leaves nothing.
 #
-# Only memory and time can be mended by trying again: then the command was killed, ended with 3
+# Only lack of memory and time can be remedied by trying again: then the command was killed, ended with 3
 # (ngsgpu's exit status for too little memory), or its log ends with such words. All else fails at
 # once, wrong use and unreadable input (ngsgpu's exit status 2) in any case. What the machine lacks (a
 # GPU that can be used, room on the disk) is no sample's fault: it fails the job as ever.
@@ -21,8 +21,8 @@ from pathlib import Path
 
 # How often a job is tried again; memory and run time double each time.
 MOST_RETRIES = 2
-# The same for Snakemake, which gives the job its memory: a cluster's job runs in a Snakemake of its
-# own, and one that tried again would do so in the memory that was too little.
+# The same for Snakemake, which gives the job its memory: a cluster's job runs in a separate
+# Snakemake, and one that tried again would do so in the memory that was too little.
 RETRIES = MOST_RETRIES if workflow.is_main_process else 0
 
 # What goes_on says; jobs that run elsewhere learn it from their environment.
@@ -33,31 +33,47 @@ envvars:
     "NGSGPU_FAILED_SAMPLES",
 
 
-# Rules and files that tell, when they are made, which samples failed.
+# Rules and files that tell which samples failed, if jobs are left out by --until.
 TELLING = ("all", "check_study", "complete")
 
 GUARD = workflow.source_path("guard.sh")
 
 
-def tells_of_failures(names):
-    """Whether one of these rules or files does; a module's rules may have a prefix."""
-    return any(
-        name == own or name.endswith(f"_{own}")
-        for name in (Path(name).name for name in names)
-        for own in TELLING
+# Has an entry once check_study is among the jobs.
+CHECKS = []
+
+
+def checked(targets):
+    """Input function of check_study, which Snakemake asks for its input if it is to run at all."""
+
+    def function(wildcards):
+        CHECKS.append("check_study")
+        return targets(wildcards)
+
+    return function
+
+
+def is_told():
+    """Whether check_study will tell which samples failed; a module's rules may have a prefix."""
+    settings = workflow.dag_settings
+    names = [Path(name).name for name in settings.until]
+    is_left_out = settings.omit_from or not all(
+        any(name == own or name.endswith(f"_{own}") for own in TELLING)
+        for name in names
     )
+    return bool(CHECKS) and not is_left_out
 
 
 def goes_on():
-    """Whether the study goes on without a sample that fails: if its report and check are to be made."""
-    if workflow.is_main_process:
-        chosen = workflow.dag_settings.targets, workflow.dag_settings.until
-        tells = all(not names or tells_of_failures(names) for names in chosen)
-        stored = workflow.storage_settings.default_storage_provider is not None
-        os.environ["NGSGPU_FAILED_SAMPLES"] = (
-            "go on" if tells and not stored else "stop"
-        )
-    return os.environ["NGSGPU_FAILED_SAMPLES"] != "stop"
+    """Whether the study goes on without a sample that fails."""
+    if not workflow.is_main_process:
+        return os.environ["NGSGPU_FAILED_SAMPLES"] != "stop"
+    is_stored = workflow.storage_settings.default_storage_provider is not None
+    goes = is_told() and not is_stored
+    if not goes:
+        # It stays so for jobs elsewhere, of which some may be another module's: all fail plainly.
+        os.environ["NGSGPU_FAILED_SAMPLES"] = "stop"
+    return goes
 
 
 def guarded(inputs, output, kept=()):
@@ -90,7 +106,7 @@ def guard_plan(wildcards, input, output):
 
 
 def guard_merged(wildcards, output):
-    """Guard of a job that takes what there is of all samples: some may have notes."""
+    """Guard of a job that takes all existing results of all samples: some may have notes."""
     return guarded([], output)
 
 
@@ -104,6 +120,6 @@ def guard_calls(wildcards, input, output):
     return guarded([*input, *candidate_files(wildcards, input)], output)
 
 
-def grown(amount):
+def doubling(amount):
     """Function of the attempt: an amount of memory or time, doubled for each retry."""
     return lambda wildcards, attempt: amount * 2 ** (attempt - 1)

@@ -11,7 +11,7 @@ from snakemake.exceptions import WorkflowError
 def gpu_limit():
     """The N of ``--resources gpu=N``; None without it.
 
-    A job that runs elsewhere than here (on a cluster) is run by a Snakemake of its own that is not
+    A job that runs elsewhere than here (on a cluster) is run by a separate Snakemake that is not
     told; it learns of the limit from its environment.
     """
     if workflow.is_main_process:

@@ -1,4 +1,4 @@
-# What the report is told of the study. Functions and constants only.
+# The study's manifest, which the report is made from. Functions and constants only.
 
 import json
 from dataclasses import asdict

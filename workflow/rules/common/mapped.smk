@@ -68,7 +68,7 @@ def mapped_merged(wildcards):
 
 
 def mapped_options(wildcards, input):
-    """Options of ngsgpu evaluate mapped for what there is of a sample."""
+    """Options of ngsgpu evaluate mapped for the files that a sample has."""
     files = {
         "--in1": "raw_first",
         "--in2": "raw_second",

@@ -50,7 +50,7 @@ def repository_of(environment):
 
 
 def commit_of(checkout):
-    """Its commit, with ``-dirty`` if files were changed since; empty if git does not know it."""
+    """The commit of a checkout, with ``-dirty`` if files were changed since; empty if git does not know it."""
     if checkout is None or not (checkout / ".git").exists():
         return ""
     describe = "describe --always --dirty --abbrev=12 --exclude=*"

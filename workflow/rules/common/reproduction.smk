@@ -131,7 +131,7 @@ def set_reference(wildcards):
 
 
 def work_of(wildcards):
-    """What a program is told; the shell that runs it knows the genome's size and the coverage."""
+    """A program's options; the shell that runs it knows the genome's size and the coverage."""
     shortest = longest = 0
     if own := DATASETS.get(wildcards.set):
         # Kallenborn (2024), section 9.2.
@@ -262,7 +262,7 @@ def described_set(name):
 
 
 def reproduction_text():
-    """What the page is told, as JSON, beside the figures."""
+    """The description of the page's content, as JSON, beside the figures."""
     return json.dumps(
         {
             "title": config["title"],

@@ -140,23 +140,20 @@ def calls_and_databases():
     ]
 
 
-def targets(wildcards):
-    """What the study ends with.
+def other_targets(wildcards):
+    """What the study ends with besides the check that nothing failed.
 
     Raises:
         WorkflowError: there are no reads.
     """
-    if REPRODUCED != "none":
-        return REPRODUCTION
     if not STUDY:
         raise WorkflowError(
             "the sheets of samples and data sets are empty: there is nothing to do"
         )
     return [
         *REPORT,
-        # Not there, and Snakemake fails, as long as a sample has failed.
-        "results/complete",
         "results/study.json",
+        "results/status.tsv",
         *expand("results/versions/{tool}.txt", tool=tools_used()),
         *(MULTIQC if config["multiqc"] else []),
         *multiqc_content(),
@@ -168,3 +165,15 @@ def targets(wildcards):
         *merged_tables(),
         *reads_quality(),
     ]
+
+
+def targets(wildcards):
+    """What the study ends with.
+
+    Raises:
+        WorkflowError: there are no reads.
+    """
+    if REPRODUCED != "none":
+        return REPRODUCTION
+    # The first is not there, and Snakemake fails, as long as a sample has failed.
+    return ["results/complete", *other_targets(wildcards)]

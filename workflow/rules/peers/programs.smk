@@ -226,8 +226,8 @@ rule assemble_corrected:
         "../../../envs/spades.yaml"
     threads: config["assemble"]["threads"]
     resources:
-        mem_mb=grown(config["assemble"]["mem_mb"]),
-        runtime=grown(config["assemble"]["runtime"]),
+        mem_mb=doubling(config["assemble"]["mem_mb"]),
+        runtime=doubling(config["assemble"]["runtime"]),
         gpu=0,
     params:
         guard=guard,
@@ -261,8 +261,8 @@ rule compare_corrected_assemblies:
         "../../../envs/quast.yaml"
     threads: config["quast"]["threads"]
     resources:
-        mem_mb=grown(4000),
-        runtime=grown(240),
+        mem_mb=doubling(4000),
+        runtime=doubling(240),
         gpu=0,
     params:
         labels=",".join(assembled_arms()),
@@ -308,7 +308,7 @@ rule judge_merging:
         ),
     shell:
         "{params.guard} {log:q}; "
-        # Without a truth, the number of merged pairs is all that can be told.
+        # Without a truth, the number of merged pairs is all that can be said.
         "(python {input.script:q} --order --raw {input.first:q} --restored {output.merged:q}"
         " --count {output.json:q} -- {params.outputs}"
         " && {params.judge} -i {input.first:q} -I {input.second:q} -m {output.merged:q}"

@@ -44,7 +44,7 @@ class Taxon:
     children: list[Taxon] = field(default_factory=list)
 
     def walk(self) -> Iterator[Taxon]:
-        """This taxon and all below it, in pre-order."""
+        """Iterate over this taxon and all below it, in pre-order."""
         yield self
         for child in self.children:
             yield from child.walk()

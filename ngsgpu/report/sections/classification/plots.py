@@ -60,7 +60,7 @@ def arcs_of(composition: Composition) -> list[Arc]:
 
     Taxa at other ranks are skipped. The parts of reads called above a ring's rank and of the
     unclassified ones stay empty. Phyla determine the colours, which get lighter outwards; domains
-    have tints of their own. No taxon is grey, which stands for unclassified reads.
+    have distinct tints. No taxon is grey, which stands for unclassified reads.
     """
     arcs: list[Arc] = []
     whole = composition.total
@@ -103,7 +103,13 @@ def _shade(colour: str, ring: int, number: int) -> str:
 
 @drawn((8.6, 8.0))
 def sunburst(figure: Figure, composition: Composition, unit: str = "reads") -> None:
-    """What the reads are, from the domain inside to the species outside; all make a full circle."""
+    """What the reads are, from the domain inside to the species outside; all make a full circle.
+
+    Args:
+        figure: empty figure.
+        composition: reads by taxon.
+        unit: ``reads`` or ``pairs``.
+    """
     arcs = arcs_of(composition)
     rings = rings_of(arcs)
     axes: Any = figure.subplots(subplot_kw={"projection": "polar"})
@@ -173,7 +179,10 @@ def abundance_bars(
 ) -> None:
     """The most abundant taxa of each sample, in per cent of all its reads or pairs.
 
-    A sample is its label, its abundances, and its number of reads or pairs.
+    Args:
+        figure: empty figure.
+        samples: label, abundances, and number of reads or pairs of each sample.
+        unit: ``reads`` or ``pairs``.
     """
     total = {share.name: 0.0 for _, shares, _ in samples for share in shares if share.reads > 0}
     for _, shares, reads in samples:
@@ -239,6 +248,11 @@ def genome_coverage(figure: Figure, targets: Sequence[TargetCoverage], unit: str
     """Reads or pairs along reference sequences, one strip each; true species have even strips.
 
     Each strip has its own scale; bins without reads are white.
+
+    Args:
+        figure: empty figure.
+        targets: coverage of each reference sequence in bins.
+        unit: ``reads`` or ``pairs``.
     """
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
@@ -280,7 +294,11 @@ def trade_off(
 ) -> None:
     """Precision against sensitivity at a rank: curves over the least number of hits, and points.
 
-    By run: precisions and sensitivities of the curve, and those of the run as it is.
+    Args:
+        figure: empty figure.
+        curves: precisions and sensitivities by run.
+        points: precision and sensitivity of each run as it is.
+        rank: rank of the taxa.
     """
     axes = figure.subplots()
     for number, (label, (precision, sensitivity)) in enumerate(points.items()):

@@ -1,0 +1,210 @@
+"""Stages as functions: reads in, reads out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any, Unpack, overload
+
+from ngsgpu.api.files import Pair
+from ngsgpu.api.record import Record
+from ngsgpu.api.results import Merged, Result
+from ngsgpu.api.runs import Folder, How, Source, inputs_of, run_options
+from ngsgpu.assemble.contigs import AssemblyParameters, assemble_files
+from ngsgpu.correct import CorrectionParameters, correct_files
+from ngsgpu.deplete import DepletionParameters, deplete_files
+from ngsgpu.io.text.diagnose import PhredOffset
+from ngsgpu.merge import MergeOutputs, MergeParameters, merge_files
+from ngsgpu.spectrum import SpectrumParameters
+from ngsgpu.spectrum import correct_files as correct_by_spectrum
+
+
+@overload
+def correct(
+    reads: Source, mates: Source,
+    parameters: CorrectionParameters | SpectrumParameters | None = None, *,
+    phred_offset: PhredOffset = "auto", **how: Unpack[How],
+) -> Result[Pair]: ...  # fmt: skip
+@overload
+def correct(
+    reads: Source, mates: None = None,
+    parameters: CorrectionParameters | SpectrumParameters | None = None, *,
+    interleaved: bool = False, phred_offset: PhredOffset = "auto", **how: Unpack[How],
+) -> Result[Any]: ...  # fmt: skip
+def correct(
+    reads: Source,
+    mates: Source | None = None,
+    parameters: CorrectionParameters | SpectrumParameters | None = None,
+    *,
+    interleaved: bool = False,
+    phred_offset: PhredOffset = "auto",
+    **how: Unpack[How],
+) -> Result[Any]:
+    """Correct substitution errors, as ``ngsgpu correct``.
+
+    Args:
+        reads: all reads of a library: single ones, first mates, or pairs.
+        mates: second mates.
+        parameters: of CARE's method, the default, or of that by k-mers.
+        interleaved: whether files of ``reads`` hold both mates.
+        phred_offset: 33, 64, or ``auto``.
+        how: see ``How``.
+
+    Returns:
+        The corrected reads, or pairs, in the order of the input.
+
+    Raises:
+        NgsgpuError: as of ``correct_files``.
+    """
+    more: dict[str, Any] = {"phred_offset": phred_offset}
+    if parameters is not None:
+        more["parameters"] = parameters
+    by_kmers = isinstance(parameters, SpectrumParameters)
+    files = correct_by_spectrum if by_kmers else correct_files
+    return _reads_of(partial(files, **more), reads, mates, interleaved, how)
+
+
+def deplete(
+    reads: Source,
+    mates: Source | None = None,
+    parameters: DepletionParameters | None = None,
+    *,
+    host: str | Path,
+    interleaved: bool = False,
+    **how: Unpack[How],
+) -> Result[Any]:
+    """Take the reads of a host out, as ``ngsgpu deplete``.
+
+    Args:
+        reads: single reads, first mates, or pairs.
+        mates: second mates.
+        parameters: what is the host's, and what is kept.
+        host: index of the host, made by ``ngsgpu deplete-index`` or ``ngsgpu.deplete.build_index``.
+        interleaved: whether files of ``reads`` hold both mates.
+        how: see ``How``.
+
+    Returns:
+        The reads, or pairs, that are kept.
+
+    Raises:
+        NgsgpuError: as of ``deplete_files``.
+    """
+    return _reads_of(
+        partial(deplete_files, host, parameters=parameters), reads, mates, interleaved, how
+    )
+
+
+def merge(
+    reads: Source,
+    mates: Source | None = None,
+    parameters: MergeParameters | None = None,
+    *,
+    interleaved: bool = False,
+    phred_offset: PhredOffset = "auto",
+    **how: Unpack[How],
+) -> Merged:
+    """Merge overlapping pairs to one read each, as ``ngsgpu merge``.
+
+    Args:
+        reads: first mates, or pairs.
+        mates: second mates.
+        parameters: of merging.
+        interleaved: whether files of ``reads`` hold both mates.
+        phred_offset: 33, 64, or ``auto``.
+        how: see ``How``.
+
+    Returns:
+        The merged reads; the other pairs are its ``unmerged``.
+
+    Raises:
+        NgsgpuError: as of ``merge_files``.
+    """
+    options = run_options(how)
+    with Folder() as folder:
+        inputs = inputs_of(reads, mates, interleaved, folder)
+        merged, first, second = (folder.path / name for name in ("merged", "first", "second"))
+        statistics = merge_files(
+            inputs.first,
+            inputs.second,
+            MergeOutputs(merged, first, second),
+            interleaved=inputs.interleaved,
+            parameters=parameters,
+            phred_offset=phred_offset,
+            options=options,
+        )
+        result = Merged(folder, [merged], statistics)
+        result.unmerged = Result(folder, [first, second], statistics)
+        return result
+
+
+def assemble(
+    reads: Source,
+    mates: Source | None = None,
+    parameters: AssemblyParameters | None = None,
+    *,
+    single: Source | None = None,
+    interleaved: bool = False,
+    phred_offset: PhredOffset = "auto",
+    **how: Unpack[How],
+) -> Result[Record]:
+    """Assemble the reads of an isolate, as ``ngsgpu assemble``.
+
+    Args:
+        reads: single reads, first mates, or pairs.
+        mates: second mates.
+        parameters: of the assembly.
+        single: more single reads, such as merged pairs.
+        interleaved: whether files of ``reads`` hold both mates.
+        phred_offset: 33, 64, or ``auto``.
+        how: see ``How``.
+
+    Returns:
+        The contigs.
+
+    Raises:
+        NgsgpuError: as of ``assemble_files``.
+    """
+    options = run_options(how)
+    with Folder() as folder:
+        inputs = inputs_of(reads, mates, interleaved, folder)
+        more = [] if single is None else inputs_of(single, None, False, folder, "single").first
+        contigs = folder.path / "contigs"
+        statistics = assemble_files(
+            inputs.first,
+            contigs,
+            inputs.second,
+            single=more,
+            interleaved=inputs.interleaved,
+            parameters=parameters,
+            phred_offset=phred_offset,
+            options=options,
+        )
+        return Result(folder, [contigs], statistics)
+
+
+def _reads_of(
+    files: Callable[..., Any], reads: Source, mates: Source | None, interleaved: bool, how: How
+) -> Result[Any]:
+    """What a stage makes of reads whose output has the order and layout of its input.
+
+    Args:
+        files: takes first mates, their output, second mates and theirs.
+        reads: see ``inputs_of``.
+        mates: likewise.
+        interleaved: likewise.
+        how: see ``How``.
+    """
+    options = run_options(how)
+    with Folder() as folder:
+        inputs = inputs_of(reads, mates, interleaved, folder)
+        first, second = [folder.path / "first"], [folder.path / "second"] if inputs.second else []
+        statistics = files(
+            inputs.first,
+            first,
+            inputs.second,
+            second,
+            interleaved=inputs.interleaved,
+            options=options,
+        )
+        return Result(folder, [*first, *second], statistics, interleaved=inputs.interleaved)
