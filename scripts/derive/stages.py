@@ -3,6 +3,7 @@
 The keys of a command in ``commands.toml``:
 
     command           the command, if the entry has another name: a use of it
+    like              an entry whose keys hold here, too, if they are not given again
     wrapper           folder of the Snakemake wrapper, if not the command
     label             Nextflow's label for its resources
     keywords, doi     of its method
@@ -135,13 +136,16 @@ class Stage:
         name: of the entry.
         command: the command.
         entry: what ``commands.toml`` says.
-        files: inputs and outputs, in the order of the parameters.
     """
 
     name: str
     command: Command
     entry: dict[str, Any]
-    files: tuple[File, ...]
+
+    @cached_property
+    def files(self) -> list[File]:
+        """Inputs and outputs, in the order of the parameters."""
+        return list(_files(self))
 
     @property
     def call(self) -> str:
@@ -179,8 +183,11 @@ class Stage:
     def left_out(self) -> dict[str, str]:
         """Why options are in no product."""
         known: dict[str, dict[str, str]] = table()["left_out"]
-        leaves = dict.fromkeys(self.entry.get("leaves", ()), "of other uses of the command")
-        return known["*"] | known.get(self.name, {}) | leaves
+        like = known.get(self.entry.get("like", ""), {})
+        reasons = known["*"] | like | known.get(self.name, {})
+        reasons |= dict.fromkeys(self.entry.get("leaves", ()), "of other uses of the command")
+        takes = {own for key in ("inputs", "outputs", "params") for own in self.entry.get(key, ())}
+        return {name: reason for name, reason in reasons.items() if name not in takes}
 
     @property
     def most_gpus(self) -> int | None:
@@ -231,12 +238,12 @@ def commands() -> dict[str, Command]:
 @cache
 def stages() -> tuple[Stage, ...]:
     """All commands that get products, in the order of ``commands.toml``."""
-    return tuple(
-        Stage(name, command, entry, tuple(_files(name, command, entry)))
-        for name, entry in table().items()
-        if "label" in entry
-        for command in [commands()[entry.get("command", name)]]
-    )
+    found = []
+    for name, own in table().items():
+        if "examples" in own:
+            entry = table().get(own.get("like", ""), {}) | own
+            found.append(Stage(name, commands()[entry.get("command", name)], entry))
+    return tuple(found)
 
 
 def reason_without(name: str) -> str | None:
@@ -250,20 +257,20 @@ def names_files(parameter: Parameter) -> bool:
     return parameter.role not in (None, Role.NONE)
 
 
-def _files(title: str, command: Command, entry: dict[str, Any]) -> Iterator[File]:
-    shared, outputs = table()["files"], entry.get("outputs", {})
-    left_out = table()["left_out"].get(title, {})
-    for parameter in command.parameters:
+def _files(stage: Stage) -> Iterator[File]:
+    entry, outputs = stage.entry, stage.entry["outputs"]
+    inputs = table()["files"] | entry.get("inputs", {})
+    for parameter in stage.command.parameters:
         name = parameter.name
         written = name in outputs
-        given = outputs.get(name) or entry.get("inputs", {}).get(name) or shared.get(name)
-        if given is None or name in left_out or name in entry.get("leaves", ()):
+        given = outputs.get(name) or inputs.get(name)
+        if given is None or name in stage.left_out:
             continue
         settings: dict[str, Any] = {"name": name} | given
         if written:
             suffix = settings["suffix"]
             settings.setdefault("kind", _kind(suffix))
-            settings.setdefault("example", f".{suffix.removeprefix(command.full_name + '.')}")
+            settings.setdefault("example", f".{suffix.removeprefix(stage.call + '.')}")
             if name not in entry.get("not_in_nextflow", ()):
                 settings.setdefault("emit", settings["name"])
         required = parameter.default is ... or name in entry.get("required", ())
