@@ -152,7 +152,7 @@ def _input(stage: Stage, file: File) -> dict[str, str]:
     text = file.meaning + (" A tar archive of the directory." if file.kind == "directory" else "")
     return {
         "attributes": f'{named} format="{known}"{several}',
-        "label": label or _label(file.parameter),
+        "label": label or _label(_variable(file)),
         "help": text,
     }
 
@@ -166,9 +166,8 @@ def _variable(file: File) -> str:
     return name_of(file.parameter) if file.flag else file.name
 
 
-def _label(parameter: Parameter) -> str:
-    text = name_of(parameter).replace("_", " ").replace("...", "")
-    return text[:1].upper() + text[1:]
+def _label(name: str) -> str:
+    return name.replace("_", " ").capitalize()
 
 
 def _default(parameter: Parameter) -> str:
@@ -185,7 +184,7 @@ def _field(parameter: Parameter, value: str) -> str:
     if not value and (option.shown_default or option.word):
         text += f" Default: {option.shown_default or option.word}."
     name = f"argument={quoteattr(parameter.flag)}"
-    texts = f"label={quoteattr(_label(parameter))} help={quoteattr(text)}"
+    texts = f"label={quoteattr(_label(name_of(parameter)))} help={quoteattr(text)}"
     if parameter.kind is bool:
         values = f'truevalue="{parameter.flag}" falsevalue="" checked="{value.lower()}"'
         return f'<param {name} type="boolean" {values} {texts}/>'

@@ -27,9 +27,9 @@ FOLDER = ROOT / "wrappers" / "ngsgpu"
 
 MEMORY = "* `resources: mem_mb=N` is the memory budget of the run.\n"
 GPUS = """\
-* `resources: gpu=N` runs the job on N GPUs, which ngsgpu leases, so that jobs of one machine never
-  share a GPU; start Snakemake with `--resources gpu=N` to limit their number. Without it, the job
-  runs on the CPU. The output is the same.
+* `resources: gpu={number}` runs the job on {gpus}, which ngsgpu leases, so that jobs of one machine
+  never share a GPU; start Snakemake with `--resources gpu=N` to limit their number. Without it, the
+  job runs on the CPU. The output is the same.
 """
 
 
@@ -97,8 +97,10 @@ def _description(stage: Stage) -> str:
     params = {own.name: meaning(own) for own in stage.params}
     others = ", ".join(f"`{own.flag}`" for own in stage.others)
     more = f"further options of `ngsgpu {stage.call}`: {others}" if others else "further options"
-    memory, gpus = "memory" in stage.options, stage.most_gpus != 0
-    notes = MEMORY * memory + GPUS * gpus
+    notes = MEMORY * ("memory" in stage.options)
+    if stage.most_gpus != 0:
+        number, gpus = (1, "one GPU") if stage.most_gpus == 1 else ("N", "N GPUs")
+        notes += GPUS.format(number=number, gpus=gpus)
     content = {
         "name": f"ngsgpu {stage.call}",
         "description": stage.summary + "\n",
@@ -114,10 +116,11 @@ def _description(stage: Stage) -> str:
 def _meaning(file: File) -> str:
     text = file.meaning
     if file.is_list:
-        text += " A file, or a list of files."
+        one, many = ("directory", "directories") if file.kind == "directory" else ("file", "files")
+        text += f" A {one}, or a list of {many}."
     if file.kind == "directory" and file.written:
         text += " A `directory()`."
-    return text + ("" if file.required else " (optional)")
+    return text + ("" if file.required else " Optional.")
 
 
 def _examples(stage: Stage) -> str:
