@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import importlib
 import importlib.abc
 import sys
 import threading
@@ -118,7 +119,9 @@ class Kernel:
         if kept:
             from ngsgpu.jit_cache import keep
 
-            keep(dispatcher, options)
+            keep(dispatcher, options, _import_compiler)
+        else:
+            _import_compiler()
         return dispatcher
 
     @property
@@ -181,20 +184,33 @@ class Intrinsic:
 
 
 @functools.cache
-@defer_signals()
 def _numba() -> Any:
-    """Numba, without SciPy, which it would import for products of matrices that are not used.
+    """Numba."""
+    with _without_others():
+        import numba
+    return numba
+
+
+@functools.cache
+def _import_compiler() -> None:
+    """Import what Numba needs to compile; for kernels that are kept already, it is not needed."""
+    with _without_others():
+        importlib.import_module("numba.np.arraymath")
+
+
+@contextlib.contextmanager
+def _without_others() -> Iterator[None]:
+    """Import Numba without SciPy, which it uses for products of matrices, and the like.
 
     And without PyYAML, if there is no file of settings that Numba would read by it.
     """
     hidden = _HiddenHere("scipy", *(() if Path(_CONFIGURATION).exists() else ("yaml",)))
-    sys.meta_path.insert(0, hidden)
-    try:
-        import numba
-        import numba.np.arraymath
-    finally:
-        sys.meta_path.remove(hidden)
-    return numba
+    with defer_signals():
+        sys.meta_path.insert(0, hidden)
+        try:
+            yield
+        finally:
+            sys.meta_path.remove(hidden)
 
 
 class _HiddenHere(importlib.abc.MetaPathFinder):

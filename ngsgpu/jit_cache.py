@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import io
 import logging
 import os
 import pickle
@@ -31,6 +32,8 @@ import numba
 import numpy as np
 from numba.core.caching import NullCache
 from numba.core.compiler import CompileResult
+from numba.core.environment import Environment, _rebuild_env, lookup_environment
+from numba.core.runtime.nrt import rtsys
 from numba.core.serialize import dumps
 from numba.core.types import BaseNamedTuple, BaseTuple
 
@@ -52,19 +55,26 @@ _BASELINE_FEATURES: Final = (
 INNER: Final = "inner-"
 """In the names of kernels that only other kernels call, whose code has theirs inside already."""
 
+_ONLY_CODE: Final = frozenset(
+    {"numba.misc.quicksort", "numba.np.arraymath", "numba.np.arrayobj", "numba.np.npyimpl"}
+)
+"""Modules of Numba that take long to import, and define nothing that their compiled code uses."""
+
 _warned = False
 
 
-def keep(dispatcher: Any, options: dict[str, Any]) -> None:
+def keep(dispatcher: Any, options: dict[str, Any], before_compiling: Callable[[], None]) -> None:
     """Let Numba's dispatcher find and keep its machine code, if there is a place for it.
 
     Args:
         dispatcher: of a kernel.
         options: those that it was made with.
+        before_compiling: called where there is no code yet.
     """
     if compiled.cache_folder() is None:
         _warn(None)
-    dispatcher._cache = KernelCache(dispatcher.py_func, options, compiled.trusted_folder())
+    folder = compiled.trusted_folder()
+    dispatcher._cache = KernelCache(dispatcher.py_func, options, folder, before_compiling)
 
 
 def baseline_environment() -> dict[str, str]:
@@ -103,12 +113,18 @@ class KernelCache(NullCache):
         function: the undecorated kernel.
         options: those of ``numba.njit``.
         folder: of the user's compiled kernels; None if there is none.
+        before_compiling: called where there is no code for a signature.
     """
 
     def __init__(
-        self, function: Callable[..., Any], options: dict[str, Any], folder: Path | None
+        self,
+        function: Callable[..., Any],
+        options: dict[str, Any],
+        folder: Path | None,
+        before_compiling: Callable[[], None],
     ) -> None:
         self._folder = folder
+        self._before_compiling = before_compiling
         self._beginning = f"cpu.{function.__module__}.{function.__qualname__}-"
         self._mark = INNER if options.get("no_cpython_wrapper") else ""
         self._depends_on = (
@@ -117,14 +133,21 @@ class KernelCache(NullCache):
         )  # fmt: skip
 
     def load_overload(self, signature: Any, target_context: Any) -> Any:
-        """The code for a signature; None where it is not there, or cannot be read."""
-        target_context.refresh()
+        """The code for a signature; None where it is not there, or cannot be read.
+
+        Code that is compiled needs Numba's runtime, but none of the rules of compiling, whose
+        import takes as long as all the rest (``target_context.refresh``, which Numba calls before
+        it compiles).
+        """
+        rtsys.initialize(target_context)
         triple, *processor = target_context.codegen().magic_tuple()
         for code in self._found(signature, triple, tuple(processor)):
             try:
-                return CompileResult._rebuild(target_context, *pickle.loads(code))
+                kept = _Unpickler(code, self._before_compiling).load()
+                return CompileResult._rebuild(target_context, *kept)
             except Exception as error:  # whatever another version of a class makes of unpickling
                 logger.debug("could not read a kept kernel: %s", error)
+        self._before_compiling()
         return None
 
     def _found(self, signature: Any, triple: str, processor: tuple[str, ...]) -> Iterator[bytes]:
@@ -156,6 +179,40 @@ class KernelCache(NullCache):
         fields = [list(_fields(kind)) for kind in signature]
         key = repr((str(signature), fields, processor, self._depends_on))
         return f"{self._beginning}{self._mark}{hashlib.sha256(key.encode()).hexdigest()[:32]}"
+
+
+class _Unpickler(pickle.Unpickler):
+    """Reads kept code without importing those modules of Numba that only compiling needs.
+
+    Code has an environment for each function that is part of it: constants, and the module, which
+    would be imported. Others than ``_ONLY_CODE`` are, as they may define symbols that code uses.
+
+    Args:
+        code: the pickled code.
+        before_importing: called before a module of Numba is imported.
+    """
+
+    def __init__(self, code: bytes, before_importing: Callable[[], None]) -> None:
+        super().__init__(io.BytesIO(code))
+        self._before_importing = before_importing
+
+    def find_class(self, module: str, name: str) -> Any:
+        """A class or function that the code was pickled with."""
+        return self._environment if name == "_rebuild_env" else super().find_class(module, name)
+
+    def _environment(self, module: str, constants: Any, name: str) -> Any:
+        found = lookup_environment(name)
+        if found is not None:
+            return found
+        if module not in _ONLY_CODE or module in sys.modules:
+            if module.startswith("numba.") and module not in sys.modules:
+                self._before_importing()
+            return _rebuild_env(module, constants, name)
+        found = Environment({"__name__": module})
+        found.consts[:] = constants
+        found.env_name = name
+        Environment._memo[name] = found
+        return found
 
 
 def digest(function: Callable[..., Any]) -> str:

@@ -22,6 +22,10 @@ DRIVERS = re.compile(
 """Modules that hand on the parameters of a stage, which its dataclasses describe."""
 
 
+PLAIN = re.compile(r"njit|overload")
+"""Decorators of kernels, and of signatures that another function describes."""
+
+
 def functions(body: list[ast.stmt], prefix: str = "") -> Iterator[tuple[str, ast.FunctionDef]]:
     """Public functions, and methods of public classes, but for Numba's kernels."""
     for node in body:
@@ -30,7 +34,7 @@ def functions(body: list[ast.stmt], prefix: str = "") -> Iterator[tuple[str, ast
         elif (
             isinstance(node, ast.FunctionDef)
             and not node.name.startswith("_")
-            and not any("njit" in ast.unparse(own) for own in node.decorator_list)
+            and not any(PLAIN.search(ast.unparse(own)) for own in node.decorator_list)
         ):
             yield prefix + node.name, node
 

@@ -128,6 +128,58 @@ def test_what_a_kernel_uses_of_other_files_is_seen(tmp_path: Path) -> None:
     assert set(cache.rglob("cpu.*")) > before
 
 
+MANY = """
+import sys
+import numpy as np
+from ngsgpu.jit import njit
+
+@njit(nogil=True, cache=True)
+def ordered(values, wanted):
+    if wanted < 0:
+        raise ValueError("negative")
+    counts = np.zeros(len(values), dtype=np.int64)
+    copy = np.sort(values)
+    for i in range(len(values)):
+        counts[i] = max(np.searchsorted(copy, values[i]), wanted) + round(np.log2(values[i]))
+    return copy, counts.sum(), 7
+
+@njit(nogil=True, cache=True)
+def hashed(number):
+    return {"seven": 7}["seven"] + number
+
+@njit(nogil=True)
+def compiled(values):
+    return ordered(values, 0)[1] + np.cumsum(values)[-1] + values.argmax()
+
+values = np.array([8.0, 2.0, 4.0])
+print([float(value) for value in ordered(values, 1)[0]], *map(int, ordered(values, 1)[1:]))
+try:
+    ordered(values, -1)
+except ValueError as error:
+    print(error)
+print("numba.np.arraymath" in sys.modules, "scipy" in sys.modules)
+print(hashed(1))  # by a secret that a module of Numba knows
+print(int(compiled(values)), "numba.np.arraymath" in sys.modules, "scipy" in sys.modules)
+"""
+
+
+def test_kept_kernels_run_without_what_compiling_needs(tmp_path: Path) -> None:
+    (tmp_path / "many.py").write_text(MANY)
+    environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT)}
+    environment["NGSGPU_CACHE_DIR"] = str(tmp_path / "cache")
+    said = []
+    for _ in range(2):
+        done = subprocess.run(
+            [sys.executable, "-B", "many.py"], cwd=tmp_path, env=environment,
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        said.append(done.stdout.splitlines())
+    results = "[2.0, 4.0, 8.0] 10 7"
+    assert said[0] == [results, "negative", "True False", "8", "23 True False"]
+    assert said[1] == [results, "negative", "False False", "8", "23 True False"]
+
+
 def test_kernels_are_shared_by_copies_of_their_sources(tmp_path: Path) -> None:
     cache = tmp_path / "cache"
     kept = {}

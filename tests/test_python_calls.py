@@ -12,8 +12,12 @@ from ngsgpu.assemble.contigs import AssemblyParameters
 from ngsgpu.assemble.contigs.cleaning import CleaningParameters
 from ngsgpu.assemble.euler import EulerParameters
 from ngsgpu.assemble.params import UnitigParameters
-from ngsgpu.classify.call.evidence import EvidenceParameters
-from ngsgpu.classify.params import DatabaseParameters, QueryParameters, SketchParameters
+from ngsgpu.classify.params import (
+    DatabaseParameters,
+    EvidenceParameters,
+    QueryParameters,
+    SketchParameters,
+)
 from ngsgpu.correct import CorrectionParameters, correct_files
 from ngsgpu.deplete import DepletionParameters, IndexParameters, build_index
 from ngsgpu.errors import UsageError

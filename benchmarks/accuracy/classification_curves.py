@@ -26,9 +26,8 @@ import numpy as np
 from benchmarks.harness.document import describe_commit, write_document
 
 if TYPE_CHECKING:
-    from ngsgpu.classify.call.evidence import EvidenceParameters
     from ngsgpu.classify.database.database import Database
-    from ngsgpu.classify.params import QueryParameters
+    from ngsgpu.classify.params import EvidenceParameters, QueryParameters
 
 SEPARATOR = "_HiSeq"
 RANKS = ("species", "genus")
@@ -36,11 +35,16 @@ RANKS = ("species", "genus")
 
 def settings() -> Iterator[tuple[int, str, QueryParameters, EvidenceParameters]]:
     """Size of sketches, name, parameters and evidence of each."""
-    from ngsgpu.classify.call.evidence import EvidenceParameters
-    from ngsgpu.classify.params import CALLS_BY_EVIDENCE, METACACHE_CALLS, QueryParameters
+    from ngsgpu.classify.params import (
+        CALLS_BY_EVIDENCE,
+        METACACHE_CALLS,
+        NO_EVIDENCE,
+        EvidenceParameters,
+        QueryParameters,
+    )
 
     own, by_species = QueryParameters(), CALLS_BY_EVIDENCE
-    none, usual = EvidenceParameters(), EvidenceParameters(species_identity=0.94)
+    none, usual = NO_EVIDENCE, EvidenceParameters()
     yield 16, "MetaCache's", METACACHE_CALLS, none
     for sketch in (16, 21, 32):
         yield sketch, "defaults", by_species, usual
@@ -155,7 +159,7 @@ def call(
 
 def judge(engine: Any, call: Any, truth: list[dict[str, str]]) -> Any:
     """Right calls, calls and reads to be found, at species and genus: int64[2, 3]."""
-    from ngsgpu.taxonomy.tree import GENUS, SPECIES
+    from ngsgpu.taxonomy.ranks import GENUS, SPECIES
 
     nodes = len(engine.taxonomy)
     node = np.where(call >= nodes, engine.target_node[np.maximum(call - nodes, 0)], call)

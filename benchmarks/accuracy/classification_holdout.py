@@ -119,8 +119,8 @@ class Reads:
     def score(self, which: Any, setting: Setting) -> Score:
         """Judge the calls of some of the reads, which are a separate sample."""
         from ngsgpu.classify.call.cpu import call_block
-        from ngsgpu.classify.call.evidence import EvidenceParameters, SpeciesEvidence
-        from ngsgpu.classify.params import CALLS_BY_EVIDENCE
+        from ngsgpu.classify.call.evidence import SpeciesEvidence
+        from ngsgpu.classify.params import CALLS_BY_EVIDENCE, EvidenceParameters
         from ngsgpu.classify.query.engine import Engine
 
         own = asdict(setting)
@@ -236,7 +236,7 @@ class Genome:
 def read_genomes(wanted: argparse.Namespace) -> list[Genome]:
     """All genomes whose sequences have a taxon."""
     from ngsgpu.taxonomy.dump import load_taxonomy
-    from ngsgpu.taxonomy.tree import GENUS, SPECIES
+    from ngsgpu.taxonomy.ranks import GENUS, SPECIES
     from scripts.simulation_chunks import read_fasta
 
     tree = load_taxonomy(wanted.taxonomy)

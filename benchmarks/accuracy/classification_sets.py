@@ -33,9 +33,8 @@ from benchmarks.accuracy.classification_holdout import Genome, rates_of, read_ge
 from benchmarks.harness.document import describe_commit, write_document
 
 if TYPE_CHECKING:
-    from ngsgpu.classify.call.evidence import EvidenceParameters
     from ngsgpu.classify.database.database import Database
-    from ngsgpu.classify.params import QueryParameters
+    from ngsgpu.classify.params import EvidenceParameters, QueryParameters
 
 KINDS: Final = {
     "100, 0.5 %": (100, 0, 0.005),
@@ -179,10 +178,15 @@ def files_of(folder: Path, kind: str) -> list[Path]:
 
 def settings() -> Iterator[tuple[str, tuple[int, int, int], QueryParameters, EvidenceParameters]]:
     """Name, windows, parameters and evidence of each way of classifying."""
-    from ngsgpu.classify.call.evidence import EvidenceParameters
-    from ngsgpu.classify.params import CALLS_BY_EVIDENCE, METACACHE_CALLS, QueryParameters
+    from ngsgpu.classify.params import (
+        CALLS_BY_EVIDENCE,
+        METACACHE_CALLS,
+        NO_EVIDENCE,
+        EvidenceParameters,
+        QueryParameters,
+    )
 
-    usual, one_pass = EvidenceParameters(species_identity=0.94), EvidenceParameters()
+    usual, one_pass = EvidenceParameters(), NO_EVIDENCE
     for windows in WINDOWS:
         name = "--window {} --stride {} --sketch {}".format(*windows)
         yield name if windows != WINDOWS[0] else "defaults", windows, CALLS_BY_EVIDENCE, usual

@@ -20,10 +20,13 @@ import numpy as np
 
 from benchmarks.kernels.correction import describe_run, record, write_and_show
 from benchmarks.kernels.models import QUERY_MODELS, QueryLoad
-from ngsgpu.classify.call.evidence import EvidenceParameters
 from ngsgpu.classify.database.database import open_database
-from ngsgpu.classify.params import CALLS_BY_EVIDENCE, METACACHE_CALLS
-from ngsgpu.classify.run.cpu_run import OutputRules
+from ngsgpu.classify.params import (
+    CALLS_BY_EVIDENCE,
+    METACACHE_CALLS,
+    EvidenceParameters,
+    OutputRules,
+)
 from ngsgpu.classify.run.pipeline import Classifier
 from ngsgpu.classify.run.samples import ClassificationStatistics, SampleOutputs, one_sample
 from ngsgpu.device.backend import missing_for_cuda

@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Self, Unpack
+from typing import Any, Self, Unpack
 
 from ngsgpu.api.results import save_files
 from ngsgpu.api.runs import Folder, How, Source, inputs_of, run_options
-from ngsgpu.classify.call.evidence import EvidenceParameters
 from ngsgpu.classify.database.database import open_database
-from ngsgpu.classify.params import CALLS_BY_EVIDENCE, QueryParameters
-from ngsgpu.classify.run.cpu_run import OutputRules
+from ngsgpu.classify.params import (
+    CALLS_BY_EVIDENCE,
+    EvidenceParameters,
+    OutputRules,
+    QueryParameters,
+)
 from ngsgpu.classify.run.pipeline import Classifier as FileClassifier
 from ngsgpu.classify.run.samples import SampleOutputs, one_sample
 from ngsgpu.io.compress.deflate import DEFAULT_LEVEL
 from ngsgpu.io.text.diagnose import PhredOffset
-
-SPECIES_IDENTITY: Final = 0.94
-"""As of ``ngsgpu classify``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,11 +123,10 @@ class Classifier:
         evidence: EvidenceParameters | None = None,
         **how: Unpack[How],
     ) -> None:
-        evidence = evidence or EvidenceParameters(species_identity=SPECIES_IDENTITY)
         self._classifier = FileClassifier(
             open_database(database, load=None),
             parameters,
-            rules=OutputRules(evidence=evidence),
+            rules=OutputRules(evidence=evidence or EvidenceParameters()),
             options=run_options(how),
         )
 

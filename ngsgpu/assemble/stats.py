@@ -15,7 +15,7 @@ from ngsgpu.run.statistics import RunStatistics
 
 @dataclass(slots=True, kw_only=True)
 class UnitigSummary(RunStatistics):
-    """What was written, and how; see also ``RunStatistics``.
+    """Summary of written unitigs; see also ``RunStatistics``.
 
     Attributes:
         kmer: k-mer length.

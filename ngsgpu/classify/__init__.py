@@ -2,6 +2,7 @@
 
 The method is MetaCache's. Rooms, each built on those before it:
 
+- ``formats``: the formats of outputs, with their options; others' register there.
 - ``params``: parameters of databases and of classification.
 - ``sketch``: reading reference sequences; windows and their sketches.
 - ``index``: which windows hold a feature: the format, look-up, checksums, building.

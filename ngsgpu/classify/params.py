@@ -3,19 +3,24 @@
 The method is MetaCache's (Kobus 2022, section 6.4). Windows and limits have the values of its
 version 2.6; sketches are larger, and calls are decided by estimated identity, which finds more at
 the same precision (``docs/classify.md`` has the curves). ``METACACHE_SKETCH`` and
-``METACACHE_CALLS`` are its own.
+``METACACHE_CALLS`` are its own. What kernels need is imported when it is used, since the command
+line imports the parameters.
 """
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
-from typing import Any, Final, NamedTuple
+from dataclasses import asdict, field
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
+from ngsgpu.declared.options import flag, option, value
+from ngsgpu.declared.roles import Text
+from ngsgpu.declared.values import parameters
+from ngsgpu.errors import UsageError
+from ngsgpu.taxonomy.ranks import RANK_CODES, RANKS
 
-from ngsgpu.errors import UsageError, check_range
-from ngsgpu.taxonomy.tree import RANK_CODES
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 MAX_KMER: Final = 16
 MAX_SKETCH: Final = 32
@@ -35,35 +40,29 @@ class SketchRules(NamedTuple):
     stride: int
 
 
-@dataclass(frozen=True, slots=True)
+@parameters
 class SketchParameters:
-    """How sequences are split into windows and windows sketched into features.
+    """How sequences are split into windows and windows sketched into features."""
 
-    Attributes:
-        kmer: length of k-mers, 4 to 16 bases.
-        sketch: features per window: its smallest distinct k-mer hashes.
-        window: bases per window.
-        stride: distance between the starts of consecutive windows; at most ``window``. With the
-            default, ``window - kmer + 1``, every k-mer is in one window.
-    """
-
-    kmer: int = 16
-    sketch: int = 21
-    window: int = 127
-    stride: int = 112
+    kmer: int = option(16, "K", "k-mer length, 4 to 16.", least=4, most=MAX_KMER)
+    sketch: int = option(
+        21, "N", "Features per window (sketch size), 1 to 32.", least=1, most=MAX_SKETCH
+    )
+    window: int = option(127, "N", "Window length in bases.", least=4, most=MAX_WINDOW)
+    stride: int = option(
+        112,
+        "N",
+        "Distance between window starts.",
+        shown_default="window - kmer + 1",
+        least=1,
+    )
 
     def __post_init__(self) -> None:
-        if not 4 <= self.kmer <= MAX_KMER:
-            raise UsageError(f"--kmer must be from 4 to {MAX_KMER}, not {self.kmer}")
-        if not 1 <= self.sketch <= MAX_SKETCH:
-            raise UsageError(f"--sketch must be from 1 to {MAX_SKETCH}, not {self.sketch}")
-        if not self.kmer <= self.window <= MAX_WINDOW:
+        if self.window < self.kmer:
+            raise UsageError(f"`window` must be at least `kmer` ({self.kmer}), not {self.window}")
+        if self.stride > self.window:
             raise UsageError(
-                f"--window must be from --kmer ({self.kmer}) to {MAX_WINDOW}, not {self.window}"
-            )
-        if not 1 <= self.stride <= self.window:
-            raise UsageError(
-                f"--stride must be from 1 to --window ({self.window}), not {self.stride}"
+                f"`stride` must be from 1 to `window` ({self.window}), not {self.stride}"
             )
 
     @property
@@ -99,36 +98,37 @@ class SketchParameters:
         Returns:
             int64[n], at least ``stride``.
         """
+        import numpy as np
+
         kmers = np.zeros(len(length1), dtype=np.int64)
         for length in (length1, length2):
             kmers += np.maximum(length.astype(np.int64) - (self.kmer - 1), 0)
         return np.maximum(kmers * self.per_window - self.stride, self.stride)
 
 
-@dataclass(frozen=True, slots=True)
+@parameters
 class DatabaseParameters:
-    """How a database is built.
-
-    Attributes:
-        sketch: windows and features.
-        max_locations: locations kept of a feature in a partition: the first ones in the order of
-            the targets. ``KEEP_ALL`` keeps all.
-        remove_overfull: drop features with more than ``max_locations`` instead.
-        ambiguous_rank: rank at which features of many taxa are dropped; empty: none are.
-        max_taxa: taxa of that rank that a feature may have.
-    """
+    """How a database is built."""
 
     sketch: SketchParameters = field(default_factory=SketchParameters)
-    max_locations: int = 254
-    remove_overfull: bool = False
-    ambiguous_rank: str = ""
-    max_taxa: int = 1
-
-    def __post_init__(self) -> None:
-        if not 1 <= self.max_locations <= KEEP_ALL:
-            raise UsageError(f"--max-locations must be all or above 0, not {self.max_locations}")
-        if self.max_taxa < 1:
-            raise UsageError(f"--max-taxa must be 1 or more, not {self.max_taxa}")
+    max_locations: int = option(
+        254,
+        "N|all",
+        "Keep the first N locations of a feature in each partition.",
+        word="all",
+        least=1,
+        most=KEEP_ALL,
+    )
+    remove_overfull: bool = flag(
+        "Drop features exceeding --max-locations instead.", "--remove-overfull"
+    )
+    ambiguous_rank: Text = option(
+        "",
+        "RANK",
+        "Drop features found in more than --max-taxa taxa of this rank.",
+        shown_default="none",
+    )
+    max_taxa: int = option(1, "N", "See --ambiguous-rank.", least=1)
 
     def to_json(self) -> dict[str, Any]:
         """As the manifest holds them."""
@@ -138,6 +138,26 @@ class DatabaseParameters:
     def from_json(cls, values: dict[str, Any]) -> DatabaseParameters:
         """From the manifest."""
         return cls(**{**values, "sketch": SketchParameters(**values["sketch"])})
+
+
+@parameters
+class PartitionRequest:
+    """The requested partitioning of a database; by default one partition, if possible."""
+
+    number: int | None = option(
+        None,
+        "N",
+        "Number of partitions.",
+        "--partitions",
+        shown_default="1",
+        least=1,
+        most=10_000,
+    )
+    bytes: int | None = value(None, "Memory limit for the index of a partition.")
+
+    def __post_init__(self) -> None:
+        if self.number is not None and self.bytes is not None:
+            raise UsageError("give `number` or --partition-memory, not both")
 
 
 class QueryRules(NamedTuple):
@@ -158,61 +178,67 @@ class QueryRules(NamedTuple):
     best_alone: int
 
 
-@dataclass(frozen=True, slots=True)
+@parameters
 class QueryParameters:
     """How queries are classified.
 
-    Attributes:
-        min_hits: minimum hits of the best candidate for a call; None: a third of the sketch, 2 and
-            1
-            for sketches of less than 6 and 4 features.
-        hit_difference: candidates that trail the best one by more than this fraction of its hits
-            above ``near_hits`` are ignored; 0 to 1.
-        near_hits: see ``hit_difference``; None: ``min_hits``.
-        confidence: minimum fraction of the query's k-mers that the best candidate shares, as
-            estimated from hits; 0 to 1.
-        species_confidence: the same for a call at species level or below; otherwise the next rank
-            is called; 0 to 1.
-        candidates: number of reference sequences (or taxa of the lowest rank) kept.
-        insert_size: maximum span of a pair on a target, in bases; at least the query's length.
-        lowest: lowest rank of a call.
-        highest: highest rank of a call; above it queries are unclassified.
-        ties: queries with several close candidates in a database without a taxonomy: ``first``
-            calls
-            the best one, on ties that of the earliest reference sequence; ``ambiguous`` leaves them
-            unclassified.
+    ``min_hits`` None stands for a third of the sketch, 2 and 1 for sketches of less than 6 and 4
+    features; ``near_hits`` None for ``min_hits``. With a ``lowest`` rank above ``sequence``,
+    candidates are taxa of it.
     """
 
-    min_hits: int | None = 3
-    hit_difference: float = 1.0
-    near_hits: int | None = None
-    confidence: float = 0.05
-    species_confidence: float = 0.22
-    candidates: int = 6
-    insert_size: int = 0
-    lowest: str = "sequence"
-    highest: str = "domain"
-    ties: str = "first"
+    min_hits: int | None = option(
+        3, "N", "Minimum features a read shares with its best candidate.", least=1
+    )
+    hit_difference: float = option(
+        1.0,
+        "X",
+        "Ignore candidates that trail the best one by more than this fraction of its hits above "
+        "2 (above --min-hits without --species-identity).",
+        least=0,
+        most=1,
+    )
+    near_hits: int | None = value(
+        None, "Hits of the best candidate from which `hit_difference` counts.", least=1
+    )
+    confidence: float = option(
+        0.05,
+        "X",
+        "Minimum fraction of a read's k-mers shared with its best candidate, as estimated from "
+        "hits, 0 to 1.",
+        least=0,
+        most=1,
+    )
+    species_confidence: float = option(
+        0.22,
+        "X",
+        "Minimum fraction for a species call; below it the call moves up one rank.",
+        shown_default="0; 0.22 without --species-identity",
+        least=0,
+        most=1,
+    )
+    candidates: int = option(
+        6, "N", "Candidates kept per read, 1 to 64.", "--candidates-kept", least=1, most=64
+    )
+    insert_size: int = option(
+        0, "N", "Maximum span of a pair.", shown_default="read lengths", least=0
+    )
+    lowest: str = option("sequence", "RANK", "Lowest rank of calls.", choices=RANKS)
+    highest: str = option(
+        "domain", "RANK", "Highest rank of calls; above: unclassified.", choices=RANKS
+    )
+    ties: str = option(
+        "first",
+        "first|ambiguous",
+        "Without a taxonomy, reads with several close candidates get the best one (on ties, the "
+        "first in the database) or stay unclassified.",
+        shown_default="first; ambiguous with --metacache",
+        choices=("first", "ambiguous"),
+    )
 
     def __post_init__(self) -> None:
-        if self.min_hits is not None and self.min_hits < 1:
-            raise UsageError(f"--min-hits must be 1 or more, not {self.min_hits}")
-        check_range("--near-hits", self.near_hits, 1)
-        for name in ("hit_difference", "confidence", "species_confidence"):
-            if not 0 <= (value := getattr(self, name)) <= 1:
-                raise UsageError(f"--{name.replace('_', '-')} must be 0 to 1, not {value:g}")
-        if not 1 <= self.candidates <= 64:
-            raise UsageError(f"--candidates must be from 1 to 64, not {self.candidates}")
-        if self.insert_size < 0:
-            raise UsageError(f"--insert-size must be 0 or more, not {self.insert_size}")
-        if self.ties not in ("first", "ambiguous"):
-            raise UsageError(f"--ties must be first or ambiguous, not {self.ties!r}")
-        for option, rank in (("--lowest", self.lowest), ("--highest", self.highest)):
-            if rank not in RANK_CODES:
-                known = ", ".join(RANK_CODES)
-                raise UsageError(f"{option} {rank!r} is not a rank; choose one of {known}")
         if RANK_CODES[self.lowest] > RANK_CODES[self.highest]:
-            raise UsageError(f"--lowest {self.lowest} is above --highest {self.highest}")
+            raise UsageError(f"`lowest` {self.lowest} is above `highest` {self.highest}")
 
     def hits_needed(self, sketch: int) -> int:
         """``min_hits`` for sketches of this size."""
@@ -233,3 +259,101 @@ METACACHE_CALLS: Final = QueryParameters(
 
 CALLS_BY_EVIDENCE: Final = QueryParameters(near_hits=2, species_confidence=0.0)
 """For calls by the identity of the species in a sample; see ``ngsgpu.classify.call.evidence``."""
+
+
+MOST_ERRORS: Final = 0.25
+"""Errors per base of reads whose k-mers still tell something."""
+
+
+@parameters
+class EvidenceParameters:
+    """Thresholds for accepting a species."""
+
+    species_identity: float = option(
+        0.94,
+        "X",
+        "Accept a species only if the identity of its reads to its reference sequences, as "
+        "estimated from all of them, reaches this; reads of other species are called one rank "
+        "up. Reads the input twice; 0: accept all, one pass.",
+        least=0,
+        most=1,
+    )
+    genus_identity: float = option(
+        0.9,
+        "X",
+        "With --species-identity: the same for a genus, judged by its best species.",
+        least=0,
+        most=1,
+    )
+    doubtful_confidence: float = option(
+        0.1,
+        "X",
+        "With --species-identity: minimum fraction of shared k-mers for reads without an accepted "
+        "species among their candidates.",
+        least=0,
+        most=1,
+    )
+    read_errors: float | None = option(
+        None,
+        "X",
+        "With --species-identity: errors per base of the reads, such as 0.05 for nanopore reads.",
+        shown_default="estimated, up to 0.014",
+        least=0,
+        most=MOST_ERRORS,
+    )
+    max_accident: float = option(
+        1.0,
+        "P",
+        "With --species-identity: accept no species whose reads have a higher probability than "
+        "this if those of all rejected species were spread over the database; 1: any.",
+        least=0,
+        most=1,
+    )
+
+    def __post_init__(self) -> None:
+        if self.max_accident < 1 and self.species_identity == 0:
+            raise UsageError(
+                "`max_accident` needs `species_identity` above 0 (and no --metacache): without "
+                "it, species are not judged"
+            )
+
+
+NO_EVIDENCE: Final = EvidenceParameters(species_identity=0.0)
+"""All species are accepted, in one pass."""
+
+
+@parameters
+class OutputRules:
+    """Rules for the outputs of a sample."""
+
+    columns: tuple[Text, ...] = option(
+        ("taxon", "score", "target", "range"),
+        "LIST",
+        "Columns of -o after the read name: taxon, score, target, range, in this order.",
+    )
+    abundance_ranks: tuple[str, ...] = option(
+        ("species",),
+        "LIST",
+        "Ranks of --abundance, separated by commas.",
+        "--abundance-rank",
+        choices=RANKS,
+    )
+    coverage_share: float = option(
+        0.0,
+        "X",
+        "Drop the least covered reference sequences, up to this fraction of the summed coverage; "
+        "0: none.",
+        "--coverage-filter",
+        least=0,
+        below=1,
+    )
+    evidence: EvidenceParameters = NO_EVIDENCE
+
+    def __post_init__(self) -> None:
+        if not self.abundance_ranks:
+            raise UsageError("`abundance_ranks` names no rank")
+
+    @property
+    def is_two_pass(self) -> bool:
+        """Whether all reads have to be looked at before the first is called."""
+        return self.coverage_share > 0 or self.evidence.species_identity > 0

@@ -221,10 +221,11 @@ def _click_parameter(parameter: Parameter) -> click.Parameter:
         kind = _Values(declared.word, kind, parameter.is_tuple)
     common: dict[str, Any] = {
         "required": required,
-        "default": None if required or parameter.is_list else _shown(parameter),
         "metavar": declared.metavar or None,
         "type": kind,
     }
+    if not (required or parameter.is_list):  # click takes None for the default of what is required
+        common["default"] = _shown(parameter)
     if declared.is_argument:
         many = -1 if parameter.is_list else 1
         return Argument([parameter.name], nargs=many, summary=declared.help, **common)

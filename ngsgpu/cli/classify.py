@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import click
 
-from ngsgpu.cli.classify_options import CallOptions, ClassifyRun, NoVerify, OutputFiles
+from ngsgpu.classify.params import OutputRules, QueryParameters
+from ngsgpu.cli.classify_options import (
+    ClassifyRun,
+    Metacache,
+    NoVerify,
+    OutputFiles,
+    calling,
+)
 from ngsgpu.cli.options import (
     CompressLevel,
     InterleavedInput,
     PhredOffsetOption,
     SecondMates,
+    StatsFile,
     ThreadsRun,
 )
 from ngsgpu.cli.run import cpu_options, open_run, phred
 from ngsgpu.declared.options import argument, option
+from ngsgpu.declared.parameters import Options
 from ngsgpu.declared.roles import Read, ReadDatabase, ReadPath, Reads, Sheet, Text, Written
 from ngsgpu.errors import UsageError
 
@@ -55,11 +64,14 @@ def classify(
     only_partition: int | None = option(
         None, "K", "Query only this partition; needs --candidates."
     ),
-    candidates: Written | None = option(
-        None, "FILE", "Write only candidates, for `ngsgpu classify-merge`."
+    candidate_file: Written | None = option(
+        None, "FILE", "Write only candidates, for `ngsgpu classify-merge`.", "--candidates"
     ),
     files: OutputFiles,
-    calls: CallOptions,
+    stats: StatsFile = None,
+    calls: Options[QueryParameters],
+    metacache: Metacache = False,
+    rules: OutputRules,
     compress_level: CompressLevel = 1,
     phred_offset: PhredOffsetOption = "auto",
     no_verify: NoVerify = False,
@@ -85,9 +97,9 @@ def classify(
         raise UsageError("give reads with -i or a sample sheet with --samples")
     if samples is not None and (in2 or interleaved or sample):
         raise UsageError("--samples names the files; omit -I, --interleaved and --sample")
-    if (only_partition is None) != (candidates is None):
+    if (only_partition is None) != (candidate_file is None):
         raise UsageError("--only-partition and --candidates go together")
-    parameters = calls.parameters()
+    parameters, rules = calling(calls, rules, metacache=metacache)
     most = _max_gpus(database, only_partition) if (run.gpus or 0) > 1 else None
     with open_run(
         replace(run, compress_level=compress_level),
@@ -98,10 +110,10 @@ def classify(
         max_gpus=most,
     ) as (_, options):
         from ngsgpu.classify.run.pipeline import Classifier
-        from ngsgpu.classify.run.samples import one_sample, read_samples
+        from ngsgpu.classify.run.samples import SampleOutputs, one_sample, read_samples
         from ngsgpu.classify.run.stream import check_stream
 
-        outputs = files.outputs(candidates)
+        outputs = SampleOutputs(stats=stats, candidates=candidate_file, **asdict(files))
         found = []
         if samples == "-":
             check_stream(outputs)
@@ -125,7 +137,7 @@ def classify(
             ),
             parameters,
             partitions=wanted,
-            rules=calls.rules(),
+            rules=rules,
             options=options,
         )
         offset = phred(phred_offset)
@@ -133,20 +145,23 @@ def classify(
             also_read = [*filter(None, [database, taxonomy]), *(references or []), *(maps or [])]
             return _classify_stream(classifier, outputs, also_read, offset, quiet=run.quiet)
         done = classifier.classify(found, outputs, phred_offset=offset)
-    _say(done, classifier.engine.database, run.quiet or candidates is not None)
+    _say(done, classifier.engine.database, run.quiet or candidate_file is not None)
     return 0
 
 
 def classify_merge(
     *,
-    candidates: Annotated[
+    candidate_files: Annotated[
         list[Reads],
         argument(..., "CANDIDATES...", "Candidate files, one per partition."),
     ],
     database: ReadDatabase = option(..., "DIR", "The database.", "-d", "--database"),
     sample: Text | None = option(None, "NAME", "Sample name.", shown_default="from the files"),
     files: OutputFiles,
-    calls: CallOptions,
+    stats: StatsFile = None,
+    calls: Options[QueryParameters],
+    metacache: Metacache = False,
+    rules: OutputRules,
     compress_level: CompressLevel = 1,
     no_verify: NoVerify = False,
     run: ThreadsRun,
@@ -158,18 +173,22 @@ def classify_merge(
     """
     from ngsgpu.classify.database.database import open_database
     from ngsgpu.classify.run.pipeline import Classifier
+    from ngsgpu.classify.run.samples import SampleOutputs
 
+    parameters, rules = calling(calls, rules, metacache=metacache)
     options = cpu_options(run, compress_level)
-    outputs = files.outputs()
+    outputs = SampleOutputs(stats=stats, **asdict(files))
     outputs.check(1)
     classifier = Classifier(
         open_database(database, verified=not no_verify),
-        calls.parameters(),
+        parameters,
         partitions=[],
-        rules=calls.rules(),
+        rules=rules,
         options=options,
     )
-    _say([classifier.merge(candidates, outputs, sample)], classifier.engine.database, run.quiet)
+    _say(
+        [classifier.merge(candidate_files, outputs, sample)], classifier.engine.database, run.quiet
+    )
 
 
 def classify_table(

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import click
 
+from ngsgpu.classify.params import KEEP_ALL, DatabaseParameters, PartitionRequest, SketchParameters
 from ngsgpu.cli.classify_options import ClassifyRun
 from ngsgpu.cli.options import HostRun, Memory, StatsFile
 from ngsgpu.cli.run import bytes_of, cpu_options, open_run
 from ngsgpu.declared.options import argument, flag, option
+from ngsgpu.declared.parameters import Options
 from ngsgpu.declared.roles import Prefix, Read, ReadDatabase, Text
 from ngsgpu.errors import InputError, UsageError
 
@@ -18,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ngsgpu.classify.database.database import Database
-    from ngsgpu.classify.params import DatabaseParameters
 
 References = Annotated[
     list[Read],
@@ -47,7 +48,7 @@ class SourceOptions:
         "more.",
         "--map",
     )
-    partitions: int | None = option(None, "N", "Number of partitions.", shown_default="1")
+    request: PartitionRequest = field(default_factory=PartitionRequest)
     partition_memory: Text | None = option(
         None, "SIZE", "Maximum memory per partition, for example 40G."
     )
@@ -62,10 +63,9 @@ class SourceOptions:
 
     def settings(self, references: Sequence[str], *, has_taxonomy: bool = False) -> dict[str, Any]:
         """Arguments of the builder; of a database that has a taxonomy, without one."""
-        from ngsgpu.classify.database.plan import PartitionRequest
         from ngsgpu.classify.database.source import find_sources
 
-        request = PartitionRequest(self.partitions, bytes_of(self.partition_memory))
+        request = replace(self.request, bytes=bytes_of(self.partition_memory))
         found = find_sources(
             references, self.taxonomy, self.maps or [], self.source, has_taxonomy=has_taxonomy
         )
@@ -75,50 +75,6 @@ class SourceOptions:
             "maps": found.maps,
             "request": request,
         }
-
-
-@dataclass(frozen=True)
-class IndexOptions:
-    """Options of a database's index."""
-
-    kmer: int = option(16, "K", "k-mer length, 4 to 16.")
-    sketch: int = option(21, "N", "Features per window (sketch size), 1 to 32.")
-    window: int = option(127, "N", "Window length in bases.")
-    stride: int | None = option(
-        None, "N", "Distance between window starts.", shown_default="window - kmer + 1"
-    )
-    max_locations: Text = option(
-        "254", "N|all", "Keep the first N locations of a feature in each partition."
-    )
-    remove_overfull: bool = flag(
-        "Drop features exceeding --max-locations instead.", "--remove-overfull"
-    )
-    ambiguous_rank: Text = option(
-        "",
-        "RANK",
-        "Drop features found in more than --max-taxa taxa of this rank.",
-        shown_default="none",
-    )
-    max_taxa: int = option(1, "N", "See --ambiguous-rank.")
-
-    def parameters(self) -> DatabaseParameters:
-        """Convert to the builder's parameters."""
-        from ngsgpu.classify.params import KEEP_ALL, DatabaseParameters, SketchParameters
-
-        try:
-            limit = KEEP_ALL if self.max_locations == "all" else int(self.max_locations)
-        except ValueError:
-            raise UsageError(
-                f"--max-locations must be all or a number, not {self.max_locations!r}"
-            ) from None
-        stride = self.window - self.kmer + 1 if self.stride is None else self.stride
-        return DatabaseParameters(
-            sketch=SketchParameters(self.kmer, self.sketch, self.window, stride),
-            max_locations=limit,
-            remove_overfull=self.remove_overfull,
-            ambiguous_rank=self.ambiguous_rank,
-            max_taxa=self.max_taxa,
-        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,7 +89,7 @@ def plan(
     references: References,
     database: ChangedDatabase,
     sources: SourceOptions,
-    index: IndexOptions,
+    index: Options[DatabaseParameters],
     update: bool = flag(
         "Keep a complete database whose references have not changed, and add new ones to its last "
         "partition.",
@@ -160,13 +116,13 @@ def plan(
     settings = sources.settings(references)
     if update:
         kept = update_database(
-            path=database, parameters=index.parameters(), **settings, options=options
+            path=database, parameters=_parameters(index), **settings, options=options
         )
         if kept is not None:
             _say(kept, run.quiet)
             return
     planned = plan_database(
-        path=database, parameters=index.parameters(), **settings, options=options
+        path=database, parameters=_parameters(index), **settings, options=options
     )
     if not dry_run:
         inputs = inputs_of(
@@ -186,7 +142,7 @@ def build(
         list[Read] | None,
         argument(..., "REFS...", "FASTA files or directories of them; omit with --only-partition."),
     ] = None,
-    database: ChangedDatabase,
+    database: Prefix | None = option(None, "DIR", "The database (required).", "-d", "--database"),
     sources: SourceOptions,
     only_partition: int | None = option(
         None, "K", "Build only this partition of a planned database."
@@ -194,7 +150,7 @@ def build(
     if_missing: bool = flag(
         "With --only-partition: keep the partition if it is built.", "--if-missing"
     ),
-    index: IndexOptions,
+    index: Options[DatabaseParameters],
     stats: StatsFile = None,
     run: BuildRun,
 ) -> None:
@@ -212,8 +168,10 @@ def build(
 
                         ngsgpu db build -d DB --only-partition 0      (and 1, 2, 3)
     """
+    if database is None:
+        raise UsageError("give the database with -d")
     planned = only_partition is not None
-    if planned and (references or sources != SourceOptions() or index != IndexOptions()):
+    if planned and (references or sources != SourceOptions() or index.given):
         raise UsageError(
             "--only-partition builds a database planned with `ngsgpu db plan`: give only -d"
         )
@@ -230,7 +188,7 @@ def build(
         from ngsgpu.classify.database.build import build_database, build_partition
         from ngsgpu.classify.database.database import open_database
 
-        parameters = index.parameters()
+        parameters = _parameters(index)
         if only_partition is not None:
             build_partition(open_database(database), only_partition, options, stats)
             return
@@ -394,3 +352,15 @@ COMMANDS: Final = {
     "stats": stats,
     "verify": verify,
 }
+
+
+def _parameters(index: Options[DatabaseParameters]) -> DatabaseParameters:
+    """The parameters that were given; windows overlap so that each k-mer is in one."""
+    given, usual = index.given, SketchParameters()
+    more: dict[str, int] = {}
+    if "stride" not in given:
+        overlap = given.get("kmer", usual.kmer) - 1
+        more["stride"] = max(1, given.get("window", usual.window) - overlap)
+    if given.get("max_locations", 0) is None:
+        more["max_locations"] = KEEP_ALL
+    return index.make(**more)

@@ -137,9 +137,9 @@ def classification(
     if len(names) != len(classified):
         raise UsageError(f"{len(classified)} --classified files but {len(names)} --name labels")
 
-    from ngsgpu.classify.call.abundance import rank_code
     from ngsgpu.evaluate.classification import DEFAULT_RANKS, evaluate_classification
     from ngsgpu.taxonomy.dump import load_taxonomy
+    from ngsgpu.taxonomy.ranks import rank_code
 
     ranks = rank or list(DEFAULT_RANKS)
     for word in (*ranks, abundance_rank):

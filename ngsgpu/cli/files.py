@@ -119,7 +119,7 @@ def _sample(command: str, values: Mapping[str, Any]) -> str:
     if command == "classify-merge":
         from ngsgpu.classify.query.candidate_file import sample_of
 
-        return sample_of(values["candidates"][0])
+        return sample_of(values["candidate_files"][0])
     from ngsgpu.classify.run.samples import sample_name
 
     return sample_name(values["in1"][0]) if values.get("in1") else ""

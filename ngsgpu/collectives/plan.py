@@ -24,7 +24,7 @@ _REMEDY: Final = "make it again with ngsgpu gpu plan"
 
 
 class PlanError(ValueError):
-    """A plan does not do what it should; says what and where."""
+    """Invalid plan; the message names the step, and the chunk or the link."""
 
 
 @dataclass(frozen=True, slots=True)

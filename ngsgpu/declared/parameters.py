@@ -145,7 +145,9 @@ def _made(kind: Any, values: Mapping[str, Any]) -> Any:
     given = {}
     for name, hint, default in _fields(kind):
         if (inner := _group(hint)) is not None:
-            given[name] = values[name] if name in values else _made(inner, values)
+            # A field in it may have the same name.
+            known = isinstance(values.get(name), inner)
+            given[name] = values[name] if known else _made(inner, values)
         elif name in values and _declaration(hint, default) is not None:
             given[name] = values[name]
     return kind(**given)

@@ -31,7 +31,7 @@ _LOOKUP_BITS: Final = 16
 
 
 class Kept(Enum):
-    """What is kept of a database that is compared with another."""
+    """K-mers of a database that are kept in a comparison with another."""
 
     COMMON = "intersect"
     """K-mers of both, with the smaller count."""

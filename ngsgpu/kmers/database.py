@@ -48,7 +48,7 @@ _PART: Final = 1 << 24
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What k-mers were counted.
+    """Source of counted k-mers.
 
     Attributes:
         sequences: number of sequences.

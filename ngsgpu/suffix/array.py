@@ -22,7 +22,7 @@ def place_bytes(size: int) -> int:
 
 
 def suffix_array(text: NDArray[np.uint8]) -> Places:
-    """Where the suffixes of a text begin, in their order.
+    """Start positions of the suffixes of a text, in lexicographic order.
 
     Suffixes are compared byte by byte; one that is the start of another comes first.
 

@@ -32,7 +32,7 @@ _END: int = ord("$")
 
 @dataclass(frozen=True, slots=True)
 class IndexSummary:
-    """What was indexed.
+    """Summary of an indexing run.
 
     Attributes:
         sequences: their number.
@@ -91,7 +91,7 @@ def build_index(
 def plan_index(
     path: str | Path, kind: Format = "bwa", options: RunOptions | None = None
 ) -> list[str]:
-    """Lines for people on what indexing would take; reads the sequences, writes nothing.
+    """Describe what memory and disk indexing would take; reads the sequences, writes nothing.
 
     Arguments and errors are those of ``build_index``.
     """

@@ -22,7 +22,7 @@ class QueryParameters:
 
 
 def check_format(name: str) -> Format:
-    """The format of this name.
+    """Return the format with this name.
 
     Raises:
         UsageError: there is none.

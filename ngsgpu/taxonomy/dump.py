@@ -21,7 +21,8 @@ from ngsgpu.io.text.lines import LineBlock, read_line_blocks
 from ngsgpu.jit import interpreted_if_small
 from ngsgpu.taxonomy.dump_lines import gather_names, parse_merged, parse_names, parse_nodes
 from ngsgpu.taxonomy.lineages import lineage_files, read_lineages
-from ngsgpu.taxonomy.tree import NO_RANK, RANK_CODES, ROOT, Taxonomy
+from ngsgpu.taxonomy.ranks import NO_RANK, RANK_CODES, ROOT
+from ngsgpu.taxonomy.tree import Taxonomy
 
 _SYNONYMS: Final = {
     "genome": "sequence",

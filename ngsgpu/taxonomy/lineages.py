@@ -18,7 +18,8 @@ import numpy as np
 
 from ngsgpu.errors import InputError
 from ngsgpu.io.text.lines import read_line_blocks
-from ngsgpu.taxonomy.tree import RANK_CODES, ROOT, Taxonomy
+from ngsgpu.taxonomy.ranks import RANK_CODES, ROOT
+from ngsgpu.taxonomy.tree import Taxonomy
 
 _RANKS: Final = {
     b"d": "domain", b"p": "phylum", b"c": "class", b"o": "order", b"f": "family", b"g": "genus",

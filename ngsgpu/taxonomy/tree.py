@@ -19,25 +19,7 @@ from ngsgpu.errors import InputError
 from ngsgpu.io.output.manifest import REMEDY
 from ngsgpu.io.output.store import FileList, open_array, save_arrays, starts_are_valid
 from ngsgpu.jit import interpreted_if_small, njit
-
-RANKS: Final = (
-    "sequence", "form", "variety", "subspecies", "species", "subgenus", "genus", "subtribe",
-    "tribe", "subfamily", "family", "suborder", "order", "subclass", "class", "subphylum",
-    "phylum", "subkingdom", "kingdom", "domain", "root",
-)  # fmt: skip
-"""MetaCache's ranks from lowest to highest; reference sequences have their own rank."""
-
-NO_RANK: Final = 255
-"""Rank of nodes outside ``RANKS`` (NCBI's "no rank", "clade", "strain" and so on)."""
-
-RANK_CODES: Final = {name: code for code, name in enumerate(RANKS)}
-
-SEQUENCE: Final = RANK_CODES["sequence"]
-SPECIES: Final = RANK_CODES["species"]
-GENUS: Final = RANK_CODES["genus"]
-FAMILY: Final = RANK_CODES["family"]
-ROOT: Final = RANK_CODES["root"]
-
+from ngsgpu.taxonomy.ranks import RANKS, ROOT
 
 _ABOVE_TAXIDS: Final = 1 << 63
 
@@ -52,11 +34,6 @@ def stated_taxid(value: str | int) -> int:
     if abs(taxid) >= _ABOVE_TAXIDS:
         raise ValueError(f"{value} is too large for a taxid")
     return taxid
-
-
-def rank_name(rank: int) -> str:
-    """A rank in words; "no rank" for ``NO_RANK``."""
-    return RANKS[rank] if rank < len(RANKS) else "no rank"
 
 
 @dataclass(frozen=True, eq=False)

@@ -173,9 +173,10 @@ def _label(name: str) -> str:
 def _default(parameter: Parameter) -> str:
     """The value of a field of the form before it is changed; empty if it holds none."""
     default = parameter.default
-    if isinstance(default, tuple):
-        return ",".join(map(str, default))
-    return "" if default in (None, ...) else str(default)
+    # Where the help says otherwise, the value depends on other options.
+    if default in (None, ...) or (parameter.option.shown_default and parameter.kind is not bool):
+        return ""
+    return ",".join(map(str, default)) if isinstance(default, tuple) else str(default)
 
 
 def _field(parameter: Parameter, value: str) -> str:
@@ -191,14 +192,15 @@ def _field(parameter: Parameter, value: str) -> str:
     empty = "" if value else ' optional="true"'
     if option.choices:
         choices = "".join(
-            f'<option value="{own}"{_SELECTED * (str(own) == value)}>{own}</option>'
+            f'<option value="{own}"{_SELECTED * (str(own) in value.split(","))}>{own}</option>'
             for own in option.choices
         )
-        return f'<param {name} type="select"{empty} {texts}>{choices}</param>'
+        several = ' multiple="true"' * parameter.is_tuple
+        return f'<param {name} type="select"{several}{empty} {texts}>{choices}</param>'
     given = f" value={quoteattr(value)}" if value else empty
     kind = {int: "integer", float: "float"}.get(parameter.kind, "text")
     # Galaxy's numbers can be left empty, but hold no word: text where the word says something else.
-    if parameter.is_tuple or (option.word and option.shown_default):
+    if parameter.is_tuple or (option.word and (value or option.shown_default)):
         return f'<param {name} type="text"{given} {texts}/>'
     return f'<param {name} type="{kind}"{given}{_range(parameter)} {texts}/>'
 

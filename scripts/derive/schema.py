@@ -71,6 +71,10 @@ def _schema(parameter: Parameter) -> dict[str, Any]:
     option, default = parameter.option, parameter.default
     text = re.sub("^[A-Z](?![A-Z])", lambda own: own[0].lower(), meaning(parameter).rstrip("."))
     about = {"default": option.word if default is None else default, "description": text}
+    if parameter.is_tuple:
+        about["default"] = ",".join(map(str, default))
+        own = f"({'|'.join(map(str, option.choices or ()))})"
+        return {"type": "string", "pattern": f"^{own}(,{own})*$"} | about
     if option.choices:
         return {"enum": list(option.choices)} | about
     kind = {int: "integer", float: "number", bool: "boolean"}.get(parameter.kind, "string")

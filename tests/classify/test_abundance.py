@@ -10,11 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ngsgpu.classify.call.abundance import estimate_abundance, rank_code
+from ngsgpu.classify.call.abundance import estimate_abundance
 from ngsgpu.classify.call.coverage import CoverageCounter, drop_sparse
 from ngsgpu.classify.query.queries import CandidateArrays
 from ngsgpu.errors import UsageError
-from ngsgpu.taxonomy.tree import NO_RANK, RANK_CODES, RANKS, Taxonomy
+from ngsgpu.taxonomy.ranks import NO_RANK, RANK_CODES, RANKS, rank_code
+from ngsgpu.taxonomy.tree import Taxonomy
 from tests.support.classify import trees
 from tests.support.properties import examples
 

@@ -23,9 +23,9 @@ from ngsgpu.classify.database.folder import (
     locked,
 )
 from ngsgpu.classify.database.info import verify_database
-from ngsgpu.classify.database.plan import PartitionRequest, plan_database
+from ngsgpu.classify.database.plan import plan_database
 from ngsgpu.classify.database.write import write_manifest
-from ngsgpu.classify.params import DatabaseParameters
+from ngsgpu.classify.params import DatabaseParameters, PartitionRequest
 from ngsgpu.io.output.manifest import MANIFEST, save_manifest
 from tests.support import content, copies
 from tests.support.beside import beside

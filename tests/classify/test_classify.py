@@ -10,19 +10,20 @@ from pathlib import Path
 
 import pytest
 
-from ngsgpu.classify.call.evidence import EvidenceParameters
 from ngsgpu.classify.database.add import add_references
 from ngsgpu.classify.database.build import build_database, build_partition
 from ngsgpu.classify.database.database import Database, open_database
-from ngsgpu.classify.database.plan import PartitionRequest, plan_database
+from ngsgpu.classify.database.plan import plan_database
 from ngsgpu.classify.database.write import write_manifest
 from ngsgpu.classify.params import (
     CALLS_BY_EVIDENCE,
     METACACHE_CALLS,
     DatabaseParameters,
+    EvidenceParameters,
+    OutputRules,
+    PartitionRequest,
     QueryParameters,
 )
-from ngsgpu.classify.run.cpu_run import OutputRules
 from ngsgpu.classify.run.pipeline import Classifier
 from ngsgpu.classify.run.samples import Sample, SampleOutputs, one_sample, read_samples
 from ngsgpu.errors import InputError, UsageError

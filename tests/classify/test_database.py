@@ -14,9 +14,9 @@ from ngsgpu.classify.database.add import add_references
 from ngsgpu.classify.database.build import build_database
 from ngsgpu.classify.database.database import open_database
 from ngsgpu.classify.database.info import verify_database
-from ngsgpu.classify.database.plan import PartitionRequest, plan_database
+from ngsgpu.classify.database.plan import plan_database
 from ngsgpu.classify.database.write import write_manifest
-from ngsgpu.classify.params import DatabaseParameters
+from ngsgpu.classify.params import DatabaseParameters, PartitionRequest
 from ngsgpu.cli import main
 from ngsgpu.errors import OUT_OF_MEMORY, InputError, NgsgpuError, UsageError
 from tests.support import DATA

@@ -20,13 +20,14 @@ from ngsgpu.classify.call.acceptance import (
     weigh,
 )
 from ngsgpu.classify.call.chance import at_least
-from ngsgpu.classify.call.evidence import LEAST_KEPT, EvidenceParameters, SpeciesEvidence
+from ngsgpu.classify.call.evidence import LEAST_KEPT, SpeciesEvidence
 from ngsgpu.classify.call.verdicts import verdicts
 from ngsgpu.classify.outputs.tables import evidence_table
-from ngsgpu.classify.params import PER_MILLION, QueryRules
+from ngsgpu.classify.params import PER_MILLION, EvidenceParameters, QueryRules
 from ngsgpu.classify.query.queries import CandidateArrays
 from ngsgpu.errors import UsageError
-from ngsgpu.taxonomy.tree import RANK_CODES, Taxonomy
+from ngsgpu.taxonomy.ranks import RANK_CODES
+from ngsgpu.taxonomy.tree import Taxonomy
 from tests.support.classify import trees
 from tests.support.properties import examples
 
@@ -341,10 +342,10 @@ def test_doubtful_calls_go_up(taxonomy: Taxonomy) -> None:
 )
 def test_parameters_are_parts(name: str) -> None:
     for value in (-0.1, 1.5):
-        with pytest.raises(UsageError, match=f"--{name.replace('_', '-')} must be 0 to 1"):
+        with pytest.raises(UsageError, match=f"`{name}` must be from 0 to "):
             replace(EvidenceParameters(), **{name: value})
 
 
 def test_accidents_are_those_of_judged_species() -> None:
-    with pytest.raises(UsageError, match="--max-accident needs --species-identity above 0"):
+    with pytest.raises(UsageError, match="`max_accident` needs `species_identity` above 0"):
         EvidenceParameters(0.0, max_accident=0.01)

@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 
 from ngsgpu.classify.database.build import build_database
-from ngsgpu.classify.database.plan import PartitionRequest
-from ngsgpu.classify.params import DatabaseParameters, QueryParameters
+from ngsgpu.classify.params import DatabaseParameters, PartitionRequest, QueryParameters
 from ngsgpu.classify.query import gpu as gpu_query
 from ngsgpu.classify.query.cpu import PartitionArrays, merge_candidates
 from ngsgpu.classify.query.engine import Engine

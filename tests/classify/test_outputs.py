@@ -22,7 +22,8 @@ from ngsgpu.classify.outputs.tables import abundance_table, coverage_table
 from ngsgpu.classify.outputs.tree import CountedTree, count_tree, genome_sizes, tree_of
 from ngsgpu.classify.query.queries import CandidateArrays, QueryBlock
 from ngsgpu.errors import UsageError
-from ngsgpu.taxonomy.tree import RANK_CODES, Taxonomy, rank_name
+from ngsgpu.taxonomy.ranks import RANK_CODES, rank_name
+from ngsgpu.taxonomy.tree import Taxonomy
 from tests.support.classify import trees
 from tests.support.properties import examples
 

@@ -13,10 +13,9 @@ from ngsgpu.classify.database.build import build_database
 from ngsgpu.classify.database.contents import database_contents
 from ngsgpu.classify.database.database import Database, open_database
 from ngsgpu.classify.database.info import verify_database
-from ngsgpu.classify.database.plan import PartitionRequest
 from ngsgpu.classify.database.remove import remove_references
 from ngsgpu.classify.index.index import keys_of_locations
-from ngsgpu.classify.params import DatabaseParameters
+from ngsgpu.classify.params import DatabaseParameters, PartitionRequest
 from ngsgpu.cli import main
 from ngsgpu.errors import InputError, UsageError
 from tests.support.classify.world import SKETCH, TAXA, World

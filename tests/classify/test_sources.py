@@ -12,7 +12,7 @@ from ngsgpu.classify.database.source import find_sources
 from ngsgpu.cli import main
 from ngsgpu.errors import InputError, UsageError
 from ngsgpu.taxonomy.dump import load_taxonomy
-from ngsgpu.taxonomy.tree import rank_name
+from ngsgpu.taxonomy.ranks import rank_name
 from tests.support.classify import trees
 
 COLI, AUREUS = "GCF_000005845.2", "GCF_000013425.1"

@@ -17,7 +17,8 @@ from ngsgpu.classify.outputs.reports import read_report, read_trees, sample_of_r
 from ngsgpu.classify.outputs.tree import CountedTree, count_tree
 from ngsgpu.cli import main
 from ngsgpu.errors import InputError
-from ngsgpu.taxonomy.tree import RANK_CODES, Taxonomy
+from ngsgpu.taxonomy.ranks import RANK_CODES
+from ngsgpu.taxonomy.tree import Taxonomy
 from tests.support.classify import trees
 from tests.support.properties import examples
 

@@ -13,7 +13,8 @@ from hypothesis import given
 from ngsgpu.errors import InputError
 from ngsgpu.jit import interpreted
 from ngsgpu.taxonomy.dump import load_taxonomy
-from ngsgpu.taxonomy.tree import NO_RANK, RANK_CODES, RANKS, Taxonomy
+from ngsgpu.taxonomy.ranks import NO_RANK, RANK_CODES, RANKS
+from ngsgpu.taxonomy.tree import Taxonomy
 from tests.support import DATA
 from tests.support.classify import trees
 from tests.support.properties import examples

@@ -12,9 +12,8 @@ import pytest
 
 from ngsgpu.classify.database.build import build_database
 from ngsgpu.classify.database.database import Database, open_database
-from ngsgpu.classify.database.plan import PartitionRequest
 from ngsgpu.classify.database.update import update_database
-from ngsgpu.classify.params import DatabaseParameters, SketchParameters
+from ngsgpu.classify.params import DatabaseParameters, PartitionRequest, SketchParameters
 from ngsgpu.cli import main
 from ngsgpu.io.output.manifest import MANIFEST
 from tests.support.classify.world import SKETCH, World

@@ -1,16 +1,25 @@
 import subprocess
 import sys
 from dataclasses import fields, replace
+from typing import Any
 
 import pytest
 
 import ngsgpu
 from ngsgpu import cli
-from ngsgpu.classify.params import CALLS_BY_EVIDENCE, METACACHE_CALLS, QueryParameters
+from ngsgpu.classify.params import (
+    CALLS_BY_EVIDENCE,
+    METACACHE_CALLS,
+    DatabaseParameters,
+    EvidenceParameters,
+    OutputRules,
+    QueryParameters,
+    SketchParameters,
+)
 from ngsgpu.cli.adapter import commands_below
-from ngsgpu.cli.classify_options import CallOptions
+from ngsgpu.cli.classify_options import calling
 from ngsgpu.declared.options import option
-from ngsgpu.declared.parameters import arguments, parameters_of
+from ngsgpu.declared.parameters import Options, arguments, parameters_of
 from ngsgpu.errors import (
     DeviceMemoryError,
     HostMemoryError,
@@ -204,32 +213,43 @@ def test_the_first_start_says_that_it_compiles(monkeypatch, caplog, tmp_path):
         assert ("compiling kernels" in caplog.text) != compiled
 
 
+def test_options_of_calls() -> None:
+    """What is not given has the values of the way in which species are judged."""
+
+    def called(*, metacache: bool = False, **given: Any) -> tuple[QueryParameters, OutputRules]:
+        evidence = {"species_identity": given.pop("species_identity", 0.94)}
+        rules = OutputRules(evidence=EvidenceParameters(**evidence))
+        return calling(Options(QueryParameters, given), rules, metacache=metacache)
+
+    assert called() == (CALLS_BY_EVIDENCE, OutputRules(evidence=EvidenceParameters()))
+    assert called(species_identity=0.0) == (QueryParameters(), OutputRules())
+    changed = {"min_hits": 7, "hit_difference": 0.5, "confidence": 0.0, "candidates": 3}
+    assert called(**changed)[0] == replace(CALLS_BY_EVIDENCE, **changed)
+    parameters, rules = called(metacache=True, lowest="species", **changed)
+    assert parameters == replace(METACACHE_CALLS, lowest="species")
+    assert rules.evidence.species_identity == 0
+
+
 def test_groups_of_options() -> None:
     """Options of a group are those of the command, with the group's defaults."""
-    calls = CallOptions()
-    assert calls.parameters() == CALLS_BY_EVIDENCE
-    assert calls.rules().evidence.species_identity == calls.species_identity
-    assert replace(calls, species_identity=0.0).parameters() == QueryParameters()
-    changed = replace(calls, min_hits=7, hit_difference=0.5, confidence=0.0, candidates_kept=3)
-    parameters = changed.parameters()
-    assert (parameters.min_hits, parameters.hit_difference) == (7, 0.5)
-    assert (parameters.confidence, parameters.candidates) == (0.0, 3)
-    metacache = replace(changed, metacache=True, lowest="species")
-    assert metacache.parameters() == replace(METACACHE_CALLS, lowest="species")
-    assert metacache.rules().evidence.species_identity == 0
-
-    seen = []
+    seen: list[Any] = []
 
     def command(
         *,
         first: int = option(1, "N", "First."),
-        calls: CallOptions,
+        rules: OutputRules,
+        index: Options[DatabaseParameters],
         last: int = option(2, "N", "Last."),
     ) -> None:
-        seen.append((first, calls, last))
+        seen.append((first, rules, index.make(), last))
 
-    shown = [parameter.name for parameter in parameters_of(command)]
-    assert shown == ["first", *(field.name for field in fields(CallOptions)), "last"]
-    values = {field.name: field.default for field in fields(CallOptions)}
-    command(**arguments(command, {"first": 3, "last": 4} | values | {"min_hits": 7}))
-    assert seen == [(3, replace(calls, min_hits=7), 4)]
+    shown = parameters_of(command)
+    grouped = ("columns", "abundance_ranks", "coverage_share", *fields(EvidenceParameters))
+    names = [own if isinstance(own, str) else own.name for own in grouped]
+    sketch = [field.name for field in fields(SketchParameters)]
+    others = [field.name for field in fields(DatabaseParameters) if field.name != "sketch"]
+    assert [own.name for own in shown] == ["first", *names, *sketch, *others, "last"]
+    values = {own.name: own.default for own in shown} | {"first": 3, "max_accident": 0.5}
+    command(**arguments(command, values | {"sketch": 9, "max_taxa": 4}, given=("sketch",)))
+    rules = OutputRules(evidence=EvidenceParameters(max_accident=0.5))
+    assert seen == [(3, rules, DatabaseParameters(SketchParameters(sketch=9)), 2)]

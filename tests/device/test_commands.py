@@ -15,8 +15,7 @@ from pathlib import Path
 import pytest
 
 from ngsgpu.classify.database.build import build_database
-from ngsgpu.classify.database.plan import PartitionRequest
-from ngsgpu.classify.params import DatabaseParameters
+from ngsgpu.classify.params import DatabaseParameters, PartitionRequest
 from ngsgpu.run.options import RunOptions
 from tests.support.classify.world import SKETCH, make_world
 

@@ -19,7 +19,8 @@ from ngsgpu.evaluate.classification.files import (
     read_references,
 )
 from ngsgpu.evaluate.truth.origins import NOWHERE, UNKNOWN, read_origins
-from ngsgpu.taxonomy.tree import RANKS, Taxonomy
+from ngsgpu.taxonomy.ranks import RANKS
+from ngsgpu.taxonomy.tree import Taxonomy
 from tests.support.classify import trees
 from tests.support.properties import examples
 

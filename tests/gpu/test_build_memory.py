@@ -11,12 +11,11 @@ import pytest
 
 from ngsgpu.classify.database import gpu_build as gpu_build_run
 from ngsgpu.classify.database.build import build_database
-from ngsgpu.classify.database.plan import PartitionRequest
 from ngsgpu.classify.index import gpu_build
 from ngsgpu.classify.index import gpu_plan as gpu_build_plan
 from ngsgpu.classify.index.gpu_build import IndexBuilder
 from ngsgpu.classify.index.gpu_plan import BuildPlan
-from ngsgpu.classify.params import KEEP_ALL, DatabaseParameters, SketchParameters
+from ngsgpu.classify.params import KEEP_ALL, DatabaseParameters, PartitionRequest, SketchParameters
 from ngsgpu.classify.sketch import gpu_references
 from ngsgpu.device.cuda.sort import radix_sort
 from ngsgpu.errors import DeviceError

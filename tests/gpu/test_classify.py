@@ -10,19 +10,23 @@ import numpy as np
 import pytest
 
 from ngsgpu.classify.call.acceptance import ACCEPTED, GENUS_ACCEPTED, REJECTED, Acceptance
-from ngsgpu.classify.call.evidence import EvidenceParameters, SpeciesEvidence
+from ngsgpu.classify.call.evidence import SpeciesEvidence
 from ngsgpu.classify.database.build import build_database
 from ngsgpu.classify.database.database import Database, open_database
-from ngsgpu.classify.database.plan import PartitionRequest
+from ngsgpu.classify.database.targets import Labels
+from ngsgpu.classify.formats import Format, formats
+from ngsgpu.classify.outputs.reads import ReadTableWriter
 from ngsgpu.classify.params import (
     CALLS_BY_EVIDENCE,
     KEEP_ALL,
     METACACHE_CALLS,
     DatabaseParameters,
+    EvidenceParameters,
+    OutputRules,
+    PartitionRequest,
     QueryParameters,
     SketchParameters,
 )
-from ngsgpu.classify.run.cpu_run import OutputRules
 from ngsgpu.classify.run.gpu_run import GpuSampleRun
 from ngsgpu.classify.run.pipeline import Classifier
 from ngsgpu.classify.run.samples import Sample, SampleOutputs, one_sample
@@ -134,6 +138,29 @@ def test_calls(
     one = classify(database, sample, tmp_path / "cpu_out", "cpu", parameters)
     two = classify(open_database(tmp_path / "db"), sample, tmp_path / "gpu_out", "cuda", parameters)
     assert two == one
+
+
+class OwnLines:
+    """The table of reads, as a format without a kernel."""
+
+    def __init__(self, labels: Labels, columns: tuple[str, ...]) -> None:
+        self._table = ReadTableWriter(labels, columns)
+        self.header, self.text = self._table.header, self._table.text
+
+
+@pytest.mark.parametrize("identity", [0.0, 0.94])
+@pytest.mark.parametrize("layout", ["single", "pairs", "fasta"])
+def test_lines_that_no_kernel_makes(
+    world: World, tmp_path: Path, layout: str, identity: float, monkeypatch: pytest.MonkeyPatch
+):
+    own = Format("own", "reads", f"{__name__}:OwnLines", "Calls.")
+    monkeypatch.setitem(formats(), "own", own)
+    files = {name: str(tmp_path / name) for name in ("own", "reads", "kraken_reads")}
+    rules = OutputRules(evidence=EvidenceParameters(identity))
+    options = RunOptions(threads=3, backend="cuda")
+    classifier = Classifier(build(world, None, "cpu"), rules=rules, options=options)
+    classifier.classify([sample_of(world, layout)], SampleOutputs(**files))
+    assert (tmp_path / "own").read_bytes() == (tmp_path / "reads").read_bytes()
 
 
 @pytest.mark.parametrize("ties", ["first", "ambiguous"])

@@ -98,14 +98,18 @@ def test_fields_of_galaxy(stage: Stage) -> None:
         if option.choices:
             assert kind == "select"
             assert [own.get("value") for own in field] == list(map(str, option.choices))
-            value = next((own.get("value") for own in field if own.get("selected")), None)
+            selected = [str(own.get("value")) for own in field if own.get("selected")]
+            value = ",".join(selected) or None
         elif kind != "text":
             assert kind == {int: "integer", float: "float"}[parameter.kind]
             for name, limit in (("min", option.least), ("max", option.most)):
                 assert limit is None or float(field.attrib[name]) == limit
         if value is None:
-            assert field.get("optional") == "true" and parameter.default in (None, ..., "")
-        elif not parameter.is_tuple:
+            assert field.get("optional") == "true"
+            assert parameter.default in (None, ..., "") or option.shown_default
+        elif parameter.is_tuple:
+            assert value == ",".join(parameter.default)
+        else:
             assert value == str(parameter.default)
     assert not fields
 

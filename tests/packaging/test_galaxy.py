@@ -45,8 +45,8 @@ def default(parameter: ElementTree.Element) -> str | None:
         on = parameter.get("checked") == "true"
         return parameter.get("truevalue" if on else "falsevalue")
     if kind == "select":
-        chosen = [own for own in parameter if own.get("selected") == "true"]
-        return chosen[0].get("value") if chosen else None
+        chosen = [str(own.get("value")) for own in parameter if own.get("selected") == "true"]
+        return ",".join(chosen) or None
     return parameter.get("value", None if optional and kind != "text" else "")
 
 

@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -28,13 +29,16 @@ def snakemake(study: Path) -> Snakemake:
     """Run Snakemake in the study; standard output and error come back as one text."""
 
     def run(
-        *arguments: str, snakefile: Path = SNAKEFILE, env: dict[str, str] | None = None
+        *arguments: str,
+        snakefile: Path = SNAKEFILE,
+        env: dict[str, str] | None = None,
+        program: Sequence[str] = ("snakemake",),
     ) -> subprocess.CompletedProcess[str]:
         environment = os.environ | (env or {})
         # The interpreter of the tests is the one that has Snakemake; its tools come along.
         environment["PATH"] = f"{programs()}:{Path(sys.executable).parent}:{environment['PATH']}"
         return subprocess.run(
-            ["snakemake", "--snakefile", str(snakefile), *arguments],
+            [*program, "--snakefile", str(snakefile), *arguments],
             cwd=study,
             env=environment,
             stdin=subprocess.DEVNULL,

@@ -258,7 +258,7 @@ def samples(study: Path, tools: dict[str, str]) -> Callable[[bool], None]:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1200)
 def test_samples_that_fail_in_each_stage(
     snakemake: Snakemake, study: Path, samples: Callable[[bool], None], tools: dict[str, str]
 ) -> None:

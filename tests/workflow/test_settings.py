@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from ngsgpu.taxonomy.tree import RANKS
+from ngsgpu.taxonomy.ranks import RANKS
 from tests.support.workflow import ROOT, Snakemake
 
 HEADER = (

@@ -7,6 +7,7 @@ import json
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,16 @@ def meta(name: str) -> dict[str, Any]:
 
 
 @pytest.fixture
-def run(study: Path, snakemake: Snakemake) -> Any:
+def program(tmp_path: Path) -> list[str]:
+    """Snakemake by an interpreter without a space in its path, which it does not quote."""
+    if " " not in sys.executable:
+        return ["snakemake"]
+    (tmp_path / "environment").symlink_to(sys.prefix)
+    return [str(tmp_path / "environment/bin/python"), "-m", "snakemake"]
+
+
+@pytest.fixture
+def run(study: Path, snakemake: Snakemake, program: list[str]) -> Any:
     """Run the example rules of a wrapper as the wrapper repository's tests do; give the folder."""
 
     def run(name: str, *targets: str) -> Path:
@@ -41,6 +51,7 @@ def run(study: Path, snakemake: Snakemake) -> Any:
         result = snakemake(
             *("--cores", "2", "--wrapper-prefix", prefix, "--", *targets),
             snakefile=study / "Snakefile",
+            program=program,
         )
         logs = "\n".join(path.read_text() for path in study.glob("logs/**/*.log"))
         assert result.returncode == 0, result.stdout + logs

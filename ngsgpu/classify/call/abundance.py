@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.taxonomy.tree import RANKS, Taxonomy
+from ngsgpu.taxonomy.tree import Taxonomy
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,16 +124,3 @@ def _nearest_above(taxonomy: Taxonomy, node: int, counts: dict[int, int]) -> int
         if above in counts:
             return above
     return None
-
-
-def rank_code(name: str) -> int:
-    """Index of a rank by its name.
-
-    Raises:
-        UsageError: unknown rank.
-    """
-    from ngsgpu.errors import UsageError
-
-    if name not in RANKS:
-        raise UsageError(f"unknown rank {name!r}; choose from {', '.join(RANKS)}")
-    return RANKS.index(name)

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from ngsgpu.classify.params import PER_MILLION, QueryRules
 from ngsgpu.classify.query.queries import CandidateArrays
 from ngsgpu.jit import Integer, njit
-from ngsgpu.taxonomy.tree import GENUS, SPECIES
+from ngsgpu.taxonomy.ranks import GENUS, SPECIES
 
 REJECTED: Final = 0
 GENUS_ACCEPTED: Final = 1

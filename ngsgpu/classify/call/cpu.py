@@ -27,7 +27,7 @@ from ngsgpu.classify.params import PER_MILLION, QueryRules
 from ngsgpu.classify.query.engine import Engine
 from ngsgpu.classify.query.queries import CandidateArrays, QueryBlock
 from ngsgpu.jit import Integer, njit
-from ngsgpu.taxonomy.tree import SPECIES
+from ngsgpu.taxonomy.ranks import SPECIES
 
 
 def call_block(

@@ -29,7 +29,6 @@ powers only turn options into fractions of k-mers and fractions into identities 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -43,11 +42,10 @@ from ngsgpu.classify.call.acceptance import (
     near_to,
 )
 from ngsgpu.classify.call.chance import at_least
-from ngsgpu.classify.params import PER_MILLION, QueryRules
+from ngsgpu.classify.params import PER_MILLION, EvidenceParameters, QueryRules
 from ngsgpu.classify.query.queries import CandidateArrays
-from ngsgpu.errors import UsageError
 from ngsgpu.jit import njit
-from ngsgpu.taxonomy.tree import FAMILY, GENUS, SPECIES
+from ngsgpu.taxonomy.ranks import FAMILY, GENUS, SPECIES
 
 SHARES: Final = 201
 """Bins of fractions of k-mers: half per cent each; the last holds 1 and above."""
@@ -69,51 +67,6 @@ TIMES_MORE: Final = 4
 """Times as many reads alone as of another species are those of a species that explains it."""
 LEAST_PERCENT: Final = 16
 """Per cent of the evidence for a species that a read needs for a call at this level."""
-
-
-@dataclass(frozen=True, slots=True)
-class EvidenceParameters:
-    """Thresholds for accepting a species.
-
-    Attributes:
-        species_identity: minimum identity of a species to its references; 0 accepts all in a
-            single pass.
-        genus_identity: the same for a genus, judged by its best species.
-        doubtful_confidence: minimum fraction of shared k-mers for reads with only rejected species
-            near the best.
-        read_errors: errors per base of the reads; None: estimated from the sample.
-        max_accident: highest probability of a species' reads by chance; 1 accepts any.
-    """
-
-    species_identity: float = 0.0
-    genus_identity: float = 0.9
-    doubtful_confidence: float = 0.1
-    read_errors: float | None = None
-    max_accident: float = 1.0
-
-    def __post_init__(self) -> None:
-        for option, value in (
-            ("--species-identity", self.species_identity),
-            ("--genus-identity", self.genus_identity),
-            ("--doubtful-confidence", self.doubtful_confidence),
-            ("--read-errors", self.read_errors or 0.0),
-            ("--max-accident", self.max_accident),
-        ):
-            if not 0 <= value <= 1:
-                raise UsageError(f"{option} must be 0 to 1, not {value:g}")
-        if self.read_errors is not None and self.read_errors > MOST_ERRORS:
-            raise UsageError(
-                f"--read-errors must be at most {MOST_ERRORS:g}, not {self.read_errors:g}: "
-                "k-mers of such reads tell nothing"
-            )
-        if self.max_accident < 1 and self.species_identity == 0:
-            raise UsageError(
-                "--max-accident needs --species-identity above 0 (and no --metacache): without it, "
-                "species are not judged"
-            )
-
-
-MOST_ERRORS: Final = 0.25
 
 
 class Findings(NamedTuple):

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.classify.call.acceptance import ACCEPTED
-from ngsgpu.classify.call.evidence import OWN, SHARED, SHARES, EvidenceParameters, SpeciesEvidence
-from ngsgpu.classify.params import PER_MILLION
+from ngsgpu.classify.call.evidence import OWN, SHARED, SHARES, SpeciesEvidence
+from ngsgpu.classify.params import PER_MILLION, EvidenceParameters
 
 
 class Verdict(NamedTuple):

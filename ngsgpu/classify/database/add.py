@@ -14,7 +14,6 @@ from ngsgpu.classify.database.database import Database, Partition, open_database
 from ngsgpu.classify.database.folder import changed, check_inputs
 from ngsgpu.classify.database.info import check_contents
 from ngsgpu.classify.database.plan import (
-    PartitionRequest,
     assemble_database,
     check_memory,
     check_taxa,
@@ -29,6 +28,7 @@ from ngsgpu.classify.index.index import (
     keys_of_locations,
     removed_keys,
 )
+from ngsgpu.classify.params import PartitionRequest
 from ngsgpu.classify.sketch.references import (
     TargetCollector,
     Targets,

@@ -23,7 +23,6 @@ import numpy as np
 from ngsgpu.classify.database.database import Database, Partition, open_database
 from ngsgpu.classify.database.folder import check_place, database_folder, locked
 from ngsgpu.classify.database.plan import (
-    PartitionRequest,
     check_memory,
     check_partitions,
     fits_at_once,
@@ -34,7 +33,7 @@ from ngsgpu.classify.database.plan import (
 )
 from ngsgpu.classify.database.stats import BuildStatistics
 from ngsgpu.classify.database.write import write_manifest
-from ngsgpu.classify.params import DatabaseParameters
+from ngsgpu.classify.params import DatabaseParameters, PartitionRequest
 from ngsgpu.classify.sketch.references import (
     TargetCollector,
     TargetSink,

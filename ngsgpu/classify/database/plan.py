@@ -13,7 +13,6 @@ from __future__ import annotations
 import ctypes
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Final
@@ -35,7 +34,7 @@ from ngsgpu.classify.index.index import (
     WindowTaxa,
     index_bytes,
 )
-from ngsgpu.classify.params import DatabaseParameters
+from ngsgpu.classify.params import DatabaseParameters, PartitionRequest
 from ngsgpu.classify.sketch.references import (
     MAX_WINDOWS,
     SMALL_FILE,
@@ -55,7 +54,8 @@ from ngsgpu.run.options import RunOptions
 from ngsgpu.run.progress import Progress
 from ngsgpu.taxonomy.dump import load_taxonomy
 from ngsgpu.taxonomy.mapping import keys_of, map_targets
-from ngsgpu.taxonomy.tree import RANK_CODES, Taxonomy
+from ngsgpu.taxonomy.ranks import RANK_CODES
+from ngsgpu.taxonomy.tree import Taxonomy
 
 logger = logging.getLogger("ngsgpu")
 
@@ -64,25 +64,6 @@ BYTES_PER_LOCATION_BUILT: Final = 28
 _UNMAPPED_SHOWN: Final = 10
 _KEYS_SHOWN: Final = 6
 _TAXA_SHOWN: Final = 3
-
-
-@dataclass(frozen=True, slots=True)
-class PartitionRequest:
-    """The requested partitioning.
-
-    Attributes:
-        number: number of partitions; None: determined by ``bytes``.
-        bytes: memory limit for the index of a partition; None: one partition, if possible.
-    """
-
-    number: int | None = None
-    bytes: int | None = None
-
-    def __post_init__(self) -> None:
-        if self.number is not None and self.bytes is not None:
-            raise UsageError("give --partitions or --partition-memory, not both")
-        if self.number is not None and not 1 <= self.number <= 10_000:
-            raise UsageError(f"--partitions must be from 1 to 10,000, not {self.number}")
 
 
 def ranked_nodes(

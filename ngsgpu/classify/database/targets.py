@@ -24,7 +24,8 @@ from ngsgpu.errors import InputError
 from ngsgpu.io.output.manifest import REMEDY
 from ngsgpu.io.output.store import starts_are_valid
 from ngsgpu.jit import interpreted_if_small, njit
-from ngsgpu.taxonomy.tree import RANKS, SEQUENCE, Taxonomy, rank_name
+from ngsgpu.taxonomy.ranks import RANKS, SEQUENCE, rank_name
+from ngsgpu.taxonomy.tree import Taxonomy
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,7 @@ from pathlib import Path
 
 from ngsgpu.classify.database.add import add_references
 from ngsgpu.classify.database.database import Database, open_database
-from ngsgpu.classify.database.plan import PartitionRequest
-from ngsgpu.classify.params import DatabaseParameters
+from ngsgpu.classify.params import DatabaseParameters, PartitionRequest
 from ngsgpu.classify.sketch.references import find_references
 from ngsgpu.io.output.manifest import MANIFEST
 from ngsgpu.io.paths import Paths, listed

@@ -12,7 +12,7 @@ import numpy as np
 
 from ngsgpu._version import __version__
 from ngsgpu.classify.outputs.tree import MAIN_CODES, CountedTree
-from ngsgpu.taxonomy.tree import RANKS
+from ngsgpu.taxonomy.ranks import RANKS
 
 
 def biom_table(samples: Sequence[tuple[str, CountedTree]]) -> str:

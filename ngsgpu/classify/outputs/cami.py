@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from ngsgpu.classify.outputs.tree import CountedTree
-from ngsgpu.taxonomy.tree import RANK_CODES
+from ngsgpu.taxonomy.ranks import RANK_CODES
 
 VERSION: Final = "0.10.0"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -10,7 +11,8 @@ from numpy.typing import NDArray
 
 from ngsgpu.classify.call.acceptance import Acceptance
 from ngsgpu.classify.call.gpu import rules_on_gpu
-from ngsgpu.classify.call.results import SampleTotals
+from ngsgpu.classify.call.results import CalledReads, SampleTotals
+from ngsgpu.classify.outputs.given import LineMaker
 from ngsgpu.classify.outputs.reads import KrakenLinesWriter, ReadTableWriter
 from ngsgpu.classify.query.engine import Engine
 from ngsgpu.classify.query.gpu_batch import NULL, GpuBatch
@@ -62,14 +64,23 @@ class CalledBatch:
     totals: NDArray[np.uint32]
     counted: Any
 
+    def to_host(self, taxon_of_target: NDArray[np.int32]) -> CalledReads:
+        """Copy queries and calls to the host.
+
+        Args:
+            taxon_of_target: see ``Engine``.
+        """
+        target, score, begin, end = np.ascontiguousarray(self.best.get().T)
+        queries = self.batch.to_host(taxon_of_target)
+        return CalledReads(queries, self.calls.get(), score, target, begin, end)
+
 
 class GpuCaller:
     """Calls queries of a sample and makes their lines.
 
     Args:
         engine: the database, and how to classify with it.
-        table: what makes the table of reads, or None.
-        kraken: what makes Kraken's lines, or None.
+        makers: what makes lines, each of its class.
         kept: uint8[targets], 0 for those that do not count; None: all do.
         accepted: see ``ngsgpu.classify.call.evidence``; None: all are.
         doubtful_confidence: see there.
@@ -79,8 +90,7 @@ class GpuCaller:
     def __init__(
         self,
         engine: Engine,
-        table: ReadTableWriter | None,
-        kraken: KrakenLinesWriter | None,
+        makers: Iterable[LineMaker],
         *,
         kept: NDArray[np.uint8] | None,
         accepted: Acceptance | None,
@@ -90,6 +100,12 @@ class GpuCaller:
         import cupy
 
         self._engine = engine
+        table = kraken = None
+        for maker in makers:
+            if isinstance(maker, ReadTableWriter):
+                table = maker
+            elif isinstance(maker, KrakenLinesWriter):
+                kraken = maker
         self._wanted = np.int32((table is not None) + 2 * (kraken is not None))
         self._kept = NULL if kept is None else cupy.asarray(kept)
         targets = engine.target_node
@@ -140,10 +156,17 @@ class GpuCaller:
         called.counted.record(cupy.cuda.get_current_stream())
         return called
 
-    def lines(self, called: CalledBatch, kind: int) -> Any:
-        """Lines of a kind, uint8 on the device; waits until their number is known."""
+    def lines(self, called: CalledBatch, maker: LineMaker) -> Any:
+        """Lines as ``maker`` makes them, uint8 on the device; waits until their number is known.
+
+        Kernels make the table of reads and Kraken's lines; others are made of the calls on the
+        host.
+        """
         import cupy
 
+        if not isinstance(maker, ReadTableWriter | KrakenLinesWriter):
+            return cupy.asarray(maker.text(called.to_host(self._engine.taxon_of_target)))
+        kind = int(isinstance(maker, KrakenLinesWriter))
         called.counted.synchronize()
         batch = called.batch
         text = cupy.empty(int(called.totals[kind]), dtype=cupy.uint8)

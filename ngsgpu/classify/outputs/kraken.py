@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ngsgpu.classify.outputs.tree import MAIN_CODES, CountedTree
-from ngsgpu.taxonomy.tree import RANKS, ROOT
+from ngsgpu.taxonomy.ranks import RANKS, ROOT
 
 
 def kraken_report(tree: CountedTree) -> str:

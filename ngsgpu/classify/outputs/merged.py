@@ -12,7 +12,7 @@ from ngsgpu.classify.call.abundance import estimate_abundance
 from ngsgpu.classify.outputs.biom import lineage_at_main_ranks
 from ngsgpu.classify.outputs.tree import MAIN_CODES, CountedTree
 from ngsgpu.errors import UsageError
-from ngsgpu.taxonomy.tree import RANK_CODES
+from ngsgpu.taxonomy.ranks import RANK_CODES
 
 Samples = Sequence[tuple[str, CountedTree]]
 

@@ -40,7 +40,7 @@ class ReadTableWriter:
 
     Args:
         labels: what calls are called.
-        groups: which columns follow ``read``, out of ``GROUPS``: ``taxon`` (taxid, rank, name),
+        columns: groups of columns after ``read``, out of ``GROUPS``: ``taxon`` (taxid, rank, name),
             ``score``, ``target``, ``range`` (begin, end); always in this order.
 
     Attributes:
@@ -52,14 +52,14 @@ class ReadTableWriter:
         UsageError: a group that does not exist.
     """
 
-    def __init__(self, labels: Labels, groups: Sequence[str] = GROUPS) -> None:
-        unknown = [group for group in groups if group not in _GROUPS]
+    def __init__(self, labels: Labels, columns: Sequence[str] = GROUPS) -> None:
+        unknown = [group for group in columns if group not in _GROUPS]
         if unknown:
             raise UsageError(
                 f"there are no columns {unknown[0]!r}; choose from {', '.join(GROUPS)}"
             )
         self.labels = labels
-        self.shown = np.array([group in groups for group in GROUPS], dtype=np.bool_)
+        self.shown = np.array([group in columns for group in GROUPS], dtype=np.bool_)
         self.texts = texts(labels)
         self._widest = int(np.diff(self.texts[1]).max()) + 8 + 4 * _LONGEST_NUMBER
 

@@ -12,7 +12,8 @@ import numpy as np
 
 from ngsgpu.classify.outputs.tree import MAIN_CODES, CountedTree, count_tree
 from ngsgpu.errors import InputError, UsageError, unreadable
-from ngsgpu.taxonomy.tree import NO_RANK, RANK_CODES, ROOT, Taxonomy, root_only
+from ngsgpu.taxonomy.ranks import NO_RANK, RANK_CODES, ROOT
+from ngsgpu.taxonomy.tree import Taxonomy, root_only
 
 _RANK_OF_CODE: Final = {code: RANK_CODES[rank] for rank, code in MAIN_CODES.items()}
 _ENDINGS: Final = re.compile(r"(\.(kraken2?|report|kreport2?|txt|tsv))+$")

@@ -12,7 +12,8 @@ from ngsgpu.classify.call.abundance import Abundance
 from ngsgpu.classify.call.acceptance import ACCEPTED, GENUS_ACCEPTED
 from ngsgpu.classify.call.verdicts import Verdict
 from ngsgpu.classify.database.targets import Labels
-from ngsgpu.taxonomy.tree import GENUS, SPECIES, Taxonomy, rank_name
+from ngsgpu.taxonomy.ranks import GENUS, SPECIES, rank_name
+from ngsgpu.taxonomy.tree import Taxonomy
 
 ABUNDANCE_HEADER: Final = (
     "taxid\trank\tname\treads\tpercent_of_reads\tpercent_of_classified\tgenome_bases\t"

@@ -25,7 +25,8 @@ from ngsgpu.classify.query.cpu import (
 )
 from ngsgpu.classify.query.queries import CandidateArrays, Queries, QueryBlock
 from ngsgpu.errors import UsageError
-from ngsgpu.taxonomy.tree import RANK_CODES, root_only
+from ngsgpu.taxonomy.ranks import RANK_CODES
+from ngsgpu.taxonomy.tree import root_only
 
 
 class Engine:

@@ -10,25 +10,25 @@ import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.classify.call.abundance import Abundance, estimate_abundance, rank_code
 from ngsgpu.classify.call.acceptance import Acceptance
 from ngsgpu.classify.call.coverage import CoverageCounter
 from ngsgpu.classify.call.cpu import call_block
-from ngsgpu.classify.call.evidence import EvidenceParameters, SpeciesEvidence
+from ngsgpu.classify.call.evidence import SpeciesEvidence
 from ngsgpu.classify.call.results import CalledReads, SampleTotals, count_windows
-from ngsgpu.classify.call.verdicts import verdicts
-from ngsgpu.classify.outputs.biom import biom_table
-from ngsgpu.classify.outputs.cami import cami_profile
-from ngsgpu.classify.outputs.kraken import kraken_report, krona_text
-from ngsgpu.classify.outputs.reads import KrakenLinesWriter, ReadTableWriter
-from ngsgpu.classify.outputs.tables import abundance_table, coverage_table, evidence_table
-from ngsgpu.classify.outputs.tree import genome_sizes, tree_of
+from ngsgpu.classify.outputs.given import (
+    COUNT_WINDOWS,
+    LineMaker,
+    ReadsGiven,
+    SampleGiven,
+    SamplesGiven,
+)
+from ngsgpu.classify.params import OutputRules
 from ngsgpu.classify.query.candidate_file import END_BLOCK, CandidateHeader, encode_block
 from ngsgpu.classify.query.engine import Engine
 from ngsgpu.classify.query.queries import QueryBlock
@@ -41,7 +41,7 @@ from ngsgpu.io.text.sample import ReadSample
 from ngsgpu.pool import working
 from ngsgpu.run.options import RunOptions
 from ngsgpu.run.trimming import warn_of_adapters
-from ngsgpu.taxonomy.tree import NO_RANK, rank_name
+from ngsgpu.taxonomy.ranks import NO_RANK, rank_name
 
 QUERIES_PER_TASK = 4096
 
@@ -49,38 +49,6 @@ logger = logging.getLogger("ngsgpu")
 
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
-
-
-@dataclass(frozen=True, slots=True)
-class OutputRules:
-    """Rules for the outputs of a sample.
-
-    Attributes:
-        columns: column groups of the table of reads; see ``ReadTableWriter``.
-        abundance_ranks: ranks of the table of abundances.
-        coverage_share: threshold of the coverage filter; 0: no filter.
-        evidence: thresholds for accepting species.
-    """
-
-    columns: tuple[str, ...] = ("taxon", "score", "target", "range")
-    abundance_ranks: tuple[str, ...] = ("species",)
-    coverage_share: float = 0.0
-    evidence: EvidenceParameters = field(default_factory=EvidenceParameters)
-
-    @property
-    def is_two_pass(self) -> bool:
-        """Whether all reads have to be looked at before the first is called."""
-        return self.coverage_share > 0 or self.evidence.species_identity > 0
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.coverage_share < 1:
-            raise UsageError(
-                f"--coverage-filter must be from 0 to below 1, not {self.coverage_share:g}"
-            )
-        if not self.abundance_ranks:
-            raise UsageError("--abundance-rank names no rank")
-        for rank in self.abundance_ranks:
-            rank_code(rank)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +86,7 @@ class SampleRun:
 
     Attributes:
         sampled: the sample of the reads, which those who read them take.
-        totals: totals of the sample; None if only candidates were written.
+        given: results of the sample; None if only candidates were written.
         gpu_memory: for the statistics.
     """
 
@@ -138,20 +106,24 @@ class SampleRun:
         self._paths = outputs.named()
         self._rules = rules
         self._options = options
-        self._writers: dict[str, ReadTableWriter | KrakenLinesWriter] = {}
-        if "reads" in self._paths:
-            self._writers["reads"] = ReadTableWriter(engine.labels, rules.columns)
-        if "kraken_reads" in self._paths:
-            self._writers["kraken_reads"] = KrakenLinesWriter(engine.labels)
-        self.totals: SampleTotals | None = None
+        given = ReadsGiven(engine.labels, rules.columns)
+        self._lines: dict[str, LineMaker] = {
+            own.name: own.make(given) for own in outputs.formats("reads")
+        }
+        self._formats = outputs.formats("sample", "samples")
+        needs = {own.flag: own.needs(SampleGiven) for own in outputs.formats("sample")}
+        self._counts_windows = any(COUNT_WINDOWS.intersection(own) for own in needs.values())
+        self.given: SampleGiven | None = None
         self.gpu_memory: dict[str, int] = {}
         self._dropped = 0
         self._evidence: SpeciesEvidence | None = None
-        if "evidence" in self._paths and rules.evidence.species_identity == 0:
-            logger.warning(
-                "--evidence lists no species, since none is judged without --species-identity "
-                "(0, or --metacache)"
-            )
+        for flag, own in needs.items():
+            if "verdicts" in own and rules.evidence.species_identity == 0:
+                logger.warning(
+                    "%s lists no species, since none is judged without --species-identity "
+                    "(0, or --metacache)",
+                    flag,
+                )
 
     def run(
         self, items: Iterator[_Item], find: Callable[[_Item], QueryBlock], group: OutputGroup
@@ -177,8 +149,8 @@ class SampleRun:
                     totals = self._classify_twice(items, find)
                 else:
                     totals = self._classify_once(items, find, TargetFilter())
-                self.totals = totals
-                self._write_reports(totals)
+                self.given = SampleGiven(self._engine, self._rules, totals, self._evidence)
+                self._write_reports(self.given)
             statistics = self._statistics(totals, begin)
             if "stats" in self._paths:
                 self._write("stats", statistics.to_json().encode())
@@ -238,11 +210,6 @@ class SampleRun:
             evidence = SpeciesEvidence(engine.target_node, engine.lineages, engine.rules, windows)
         return counter, evidence
 
-    @property
-    def _counts_windows(self) -> bool:
-        """Whether reads are counted by window."""
-        return "coverage" in self._paths or "evidence" in self._paths
-
     def _target_filter(
         self, counter: CoverageCounter | None, evidence: SpeciesEvidence | None
     ) -> TargetFilter:
@@ -294,8 +261,8 @@ class SampleRun:
             windows = self._engine.database.windows
             first_window = np.cumsum(windows) - windows
             totals.window_reads = np.zeros(int(windows.sum()), dtype=np.int32)
-        for name, writer in self._writers.items():
-            self._write(name, writer.header())
+        for name, maker in self._lines.items():
+            self._write(name, maker.header())
 
         def work(item: Any) -> _Called:
             block = find(item)
@@ -303,12 +270,12 @@ class SampleRun:
                 self._engine, block, target_filter.kept, target_filter.accepted,
                 self._rules.evidence.doubtful_confidence,
             )  # fmt: skip
-            texts = [writer.text(reads) for writer in self._writers.values()]
+            texts = [maker.text(reads) for maker in self._lines.values()]
             return _Called(texts, reads, block.bases)
 
         with self._working(work, items) as done:
             for called in done:
-                for name, text in zip(self._writers, called.texts, strict=True):
+                for name, text in zip(self._lines, called.texts, strict=True):
                     self._write(name, text)
                 totals.add(called.reads.call, called.bases)
                 totals.paired |= called.reads.queries.paired
@@ -319,41 +286,11 @@ class SampleRun:
                     )  # fmt: skip
         return totals
 
-    def _write_reports(self, totals: SampleTotals) -> None:
-        tree = tree_of(self._engine.labels, totals)
-
-        def estimated(rank: str) -> Abundance:
-            return estimate_abundance(
-                tree.taxonomy, tree.direct, rank_code(rank), tree.unclassified,
-                self._engine.lineages,
-            )  # fmt: skip
-
-        def abundances() -> str:
-            sizes = genome_sizes(self._engine.labels, self._engine.database.targets.file)
-            return abundance_table([*map(estimated, self._rules.abundance_ranks)], sizes)
-
-        makers: dict[str, Callable[[], str]] = {
-            "report": lambda: kraken_report(tree),
-            "krona": lambda: krona_text(tree),
-            "cami": lambda: cami_profile(tree, self._name),
-            "biom": lambda: biom_table([(self._name, tree)]),
-            "abundance": abundances,
-            "coverage": lambda: coverage_table(self._engine.labels, totals.window_reads),
-            "evidence": lambda: self._evidence_table(totals),
-        }
-        for name, make in makers.items():
-            if name in self._paths:
-                self._write(name, make().encode())
-
-    def _evidence_table(self, totals: SampleTotals) -> str:
-        engine = self._engine
-        if self._evidence is None:
-            return evidence_table(engine.taxonomy, [])
-        found = verdicts(
-            self._evidence, self._rules.evidence, engine.sketch.kmer, engine.database.windows,
-            totals.window_reads,
-        )  # fmt: skip
-        return evidence_table(engine.taxonomy, found)
+    def _write_reports(self, given: SampleGiven) -> None:
+        for own in self._formats:
+            alone = own.of == "samples"
+            what = SamplesGiven([(given.sample, given.tree)]) if alone else given
+            self._write(own.name, own.make(what).encode())
 
     def _statistics(self, totals: SampleTotals, begin: float) -> ClassificationStatistics:
         engine, options = self._engine, self._options

@@ -12,15 +12,15 @@ host.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 import numpy as np
 
 from ngsgpu.classify.call.gpu import GpuFirstPass
 from ngsgpu.classify.call.results import SampleTotals
+from ngsgpu.classify.outputs.given import LineMaker
 from ngsgpu.classify.outputs.gpu import CalledBatch, GpuCaller
-from ngsgpu.classify.outputs.reads import KrakenLinesWriter, ReadTableWriter
 from ngsgpu.classify.query.gpu import KERNELS, GpuEngine
 from ngsgpu.classify.query.gpu_batch import (
     GpuBatch,
@@ -49,7 +49,6 @@ from ngsgpu.pool import working
 SHARE_OF_MEMORY: Final = 0.5
 """Of what the GPU has free, for queries that are looked at twice."""
 
-_LINES: Final = ("reads", "kraken_reads")
 _TEXTS_ON_THE_WAY: Final = 6
 _NAME_TILE: Final = 256
 """Queries of a block that copies names."""
@@ -191,22 +190,19 @@ class GpuSampleRun(SampleRun):
     def _classify_once(
         self, items: Iterator[Any], find: Callable[[Any], QueryBlock], target_filter: TargetFilter
     ) -> SampleTotals:
-        table, kraken = self._writers.get("reads"), self._writers.get("kraken_reads")
-        assert table is None or isinstance(table, ReadTableWriter)
-        assert kraken is None or isinstance(kraken, KrakenLinesWriter)
         caller = GpuCaller(
             self._engine,
-            table,
-            kraken,
+            self._lines.values(),
             kept=target_filter.kept,
             accepted=target_filter.accepted,
             doubtful_confidence=self._rules.evidence.doubtful_confidence,
             window_reads=self._counts_windows,
         )
         with DeviceWriter(self._outputs, threads=self._options.threads) as writer:
-            lines = _Lines(caller, writer, [self._index.get(name) for name in _LINES])
-            for name, maker in self._writers.items():
-                lines.put_header(self._index[name], maker.header())
+            makers = {self._index[name]: maker for name, maker in self._lines.items()}
+            lines = _Lines(caller, writer, makers)
+            for output, maker in makers.items():
+                lines.put_header(output, maker.header())
             for batch in items:
                 lines.add(caller.call(batch))
             lines.finish()
@@ -249,10 +245,12 @@ def _again(kept: list[GpuBatch | None], blocks: Iterator[QueryBlock]) -> Iterato
 class _Lines:
     """Sends lines to their files, a batch behind, when it is known how many bytes they are."""
 
-    def __init__(self, caller: GpuCaller, writer: DeviceWriter, outputs: list[int | None]) -> None:
+    def __init__(
+        self, caller: GpuCaller, writer: DeviceWriter, makers: Mapping[int, LineMaker]
+    ) -> None:
         self._caller = caller
         self._writer = writer
-        self._outputs = outputs
+        self._makers = makers
         self._waiting: CalledBatch | None = None
         self._texts: deque[tuple[Any, Any]] = deque()
 
@@ -276,9 +274,8 @@ class _Lines:
         called, self._waiting = self._waiting, None
         if called is None:
             return
-        for kind, output in enumerate(self._outputs):
-            if output is not None:
-                self._put(output, self._caller.lines(called, kind))
+        for output, maker in self._makers.items():
+            self._put(output, self._caller.lines(called, maker))
 
     def _put(self, output: int, text: Any) -> None:
         import cupy

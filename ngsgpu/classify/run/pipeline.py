@@ -15,16 +15,15 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from ngsgpu.classify.call.results import SampleTotals
 from ngsgpu.classify.database.database import Database
-from ngsgpu.classify.outputs.biom import biom_table
-from ngsgpu.classify.outputs.tree import CountedTree, tree_of
-from ngsgpu.classify.params import QueryParameters
+from ngsgpu.classify.formats import formats
+from ngsgpu.classify.outputs.given import SampleGiven, SamplesGiven
+from ngsgpu.classify.params import OutputRules, QueryParameters
 from ngsgpu.classify.query.candidate_file import CandidateFile
 from ngsgpu.classify.query.engine import Engine
 from ngsgpu.classify.query.merge import check_files, join_blocks, merged_blocks
 from ngsgpu.classify.query.queries import Queries, QueryBlock
-from ngsgpu.classify.run.cpu_run import QUERIES_PER_TASK, OutputRules, SampleRun
+from ngsgpu.classify.run.cpu_run import QUERIES_PER_TASK, SampleRun
 from ngsgpu.classify.run.samples import (
     ClassificationStatistics,
     Sample,
@@ -165,20 +164,23 @@ class Classifier:
         progress: Progress,
     ) -> list[ClassificationStatistics]:
         done = []
-        trees: list[tuple[str, CountedTree]] = []
+        shared, known = outputs.shared, formats()
+        given_all = SamplesGiven([])
         with (
             OutputGroup() as group,
-            group.outputs(outputs.of_all, compression_level=self.options.compress_level) as shared,
+            group.outputs(
+                [*shared.values()], compression_level=self.options.compress_level
+            ) as written,
         ):
             for sample in samples:
-                statistics, totals = self._run_sample(
+                statistics, given = self._run_sample(
                     sample, outputs.of_sample(sample.name), source, progress, group
                 )
                 done.append(statistics)
-                if outputs.biom is not None and totals is not None:
-                    trees.append((sample.name, tree_of(self.engine.labels, totals)))
-            if outputs.of_all:
-                shared.write(0, biom_table(trees).encode())
+                if shared and given is not None:
+                    given_all.samples.append((sample.name, given.tree))
+            for index, name in enumerate(shared):
+                written.write(index, known[name].make(given_all).encode())
         return done
 
     def _run_sample(
@@ -188,17 +190,17 @@ class Classifier:
         source: _Source,
         progress: Progress,
         group: OutputGroup,
-    ) -> tuple[ClassificationStatistics, SampleTotals | None]:
+    ) -> tuple[ClassificationStatistics, SampleGiven | None]:
         """Classify a sample on the GPUs, if they are in use and can, else on the CPU."""
 
-        def classify() -> tuple[ClassificationStatistics, SampleTotals | None]:
+        def classify() -> tuple[ClassificationStatistics, SampleGiven | None]:
             run = self._sample_run(sample, outputs)
             with progress.stage(f"classifying {sample.name}", unit="queries") as stage:
                 items, find = source(sample, run.sampled, stage)
                 with self._on_gpu(sample):
-                    return run.run(items, find, group), run.totals
+                    return run.run(items, find, group), run.given
 
-        def on_cpu() -> tuple[ClassificationStatistics, SampleTotals | None]:
+        def on_cpu() -> tuple[ClassificationStatistics, SampleGiven | None]:
             self._without_gpu()
             return classify()
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
+from ngsgpu.classify.formats import Format, formats
 from ngsgpu.classify.query.queries import NO_MATES, Mates, Queries, find_name_ends
 from ngsgpu.errors import InputError, UsageError
 from ngsgpu.io.compress.formats import without_packing
@@ -23,72 +24,79 @@ PLACEHOLDER: Final = "{sample}"
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
-@dataclass(frozen=True, slots=True)
 class SampleOutputs:
-    """Output files; None: not written. ``{sample}`` is replaced by the sample name.
+    """Output files; ``{sample}`` is replaced by the sample name.
 
-    Attributes:
-        reads: table of calls, one line per read.
-        kraken_reads: the same in Kraken's format.
-        report: Kraken-style report.
-        krona: Krona text input.
-        cami: CAMI profile.
-        biom: BIOM table; without ``{sample}`` one for all samples.
-        abundance: abundances at a rank.
-        coverage: coverage of the reference sequences by mapped reads.
-        evidence: what is known of each species that reads look like.
+    Args:
         stats: run statistics, JSON.
         candidates: candidates of a partition, to be merged; then nothing else but statistics.
+        files: by the names of formats; None: not written.
+
+    Raises:
+        UsageError: there is no such format.
     """
 
-    reads: str | None = None
-    kraken_reads: str | None = None
-    report: str | None = None
-    krona: str | None = None
-    cami: str | None = None
-    biom: str | None = None
-    abundance: str | None = None
-    coverage: str | None = None
-    evidence: str | None = None
-    stats: str | None = None
-    candidates: str | None = None
-
-    def named(self) -> dict[str, str]:
-        """The files that are wanted, by attribute."""
-        values = {own.name: getattr(self, own.name) for own in fields(self)}
-        return {name: value for name, value in values.items() if value is not None}
-
-    def of_sample(self, sample: str) -> SampleOutputs:
-        """With the sample's name put in; without a BIOM table of all samples."""
-        own = {name: value.replace(PLACEHOLDER, sample) for name, value in self.named().items()}
-        if self.of_all:
-            del own["biom"]
-        return SampleOutputs(**own)
+    def __init__(
+        self, *, stats: str | None = None, candidates: str | None = None, **files: str | None
+    ) -> None:
+        known = formats()
+        for name in files.keys() - known.keys():
+            raise UsageError(f"there is no output {name!r}; choose from {', '.join(known)}")
+        self._formats = {name: own for name, own in known.items() if files.get(name) is not None}
+        self._files = {name: files[name] for name in known if name in self._formats}
+        self._files |= {"stats": stats, "candidates": candidates}
 
     @property
-    def of_all(self) -> list[str]:
-        """Files that all samples share: the BIOM table, unless each has one."""
-        return [self.biom] if self.biom is not None and PLACEHOLDER not in self.biom else []
+    def candidates(self) -> str | None:
+        """File of candidates."""
+        return self._files["candidates"]
+
+    def named(self) -> dict[str, str]:
+        """The files that are wanted, by format, ``stats`` or ``candidates``."""
+        return {name: path for name, path in self._files.items() if path is not None}
+
+    def formats(self, *of: str) -> list[Format]:
+        """The formats that are wanted of these kinds."""
+        return [own for own in self._formats.values() if own.of in of]
+
+    @property
+    def shared(self) -> dict[str, str]:
+        """Files with all samples, by format; none if each sample has its file."""
+        own = {format.name for format in self.formats("samples")}
+        return {
+            name: path
+            for name, path in self.named().items()
+            if name in own and PLACEHOLDER not in path
+        }
+
+    def of_sample(self, sample: str) -> SampleOutputs:
+        """With the sample's name put in; without the files of all samples."""
+        shared = self.shared
+        return SampleOutputs(
+            **{
+                name: path.replace(PLACEHOLDER, sample)
+                for name, path in self.named().items()
+                if name not in shared
+            }
+        )
 
     def of_samples(self, samples: Iterable[str]) -> list[str]:
         """All files of a run over some samples."""
         own = [path for name in samples for path in self.of_sample(name).named().values()]
-        return own + self.of_all
+        return [*own, *self.shared.values()]
 
     def check(self, samples: int) -> None:
         """Refuse outputs that several samples would share, or that contradict each other."""
-        named = self.named()
+        named, shared = self.named(), self.shared
         if not named:
             raise UsageError("no output given; name one, for example -o reads.tsv")
-        others = [name for name in named if name not in ("candidates", "stats")]
-        if self.candidates is not None and others:
-            other = others[0]
-            option = "-o" if other == "reads" else f"--{other.replace('_', '-')}"
+        if self.candidates is not None and self._formats:
+            other = next(iter(self._formats.values()))
             raise UsageError(
-                f"--candidates writes only candidates: give {option} to `ngsgpu classify-merge`"
+                f"--candidates writes only candidates: give {other.flag} to `ngsgpu classify-merge`"
             )
         for name, value in named.items():
-            if samples > 1 and name != "biom" and PLACEHOLDER not in value:
+            if samples > 1 and name not in shared and PLACEHOLDER not in value:
                 raise UsageError(
                     f"{value}: all samples would be written to this file; put {PLACEHOLDER} into "
                     "the name"

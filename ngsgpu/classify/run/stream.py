@@ -28,8 +28,11 @@ COLUMNS: Final = ("sample", "status", "queries", "classified", "seconds", "messa
 def check_stream(outputs: SampleOutputs) -> None:
     """Refuse outputs that samples would share; raises UsageError."""
     outputs.check(2)
-    if outputs.of_all:
-        raise UsageError("with --samples - there is no last sample: put {sample} into --biom")
+    for own in outputs.formats("samples"):
+        if own.name in outputs.shared:
+            raise UsageError(
+                f"with --samples - there is no last sample: put {{sample}} into {own.flag}"
+            )
 
 
 def classify_stream(

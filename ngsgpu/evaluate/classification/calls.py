@@ -19,7 +19,8 @@ from ngsgpu.errors import InputError
 from ngsgpu.evaluate.truth.lines import TableLines, cut_lines
 from ngsgpu.io.text.keys import KeyTable
 from ngsgpu.io.text.lines import LineBlock, read_line_blocks
-from ngsgpu.taxonomy.tree import Taxonomy, rank_name
+from ngsgpu.taxonomy.ranks import rank_name
+from ngsgpu.taxonomy.tree import Taxonomy
 
 UNCLASSIFIED: Final = -1
 ELSEWHERE: Final = -2

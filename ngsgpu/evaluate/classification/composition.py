@@ -11,7 +11,8 @@ from ngsgpu.classify.call.abundance import estimate_abundance
 from ngsgpu.evaluate.classification.result import AbundanceDeviation, TaxonShare
 from ngsgpu.evaluate.classification.tally import Tally
 from ngsgpu.evaluate.truth.origins import Origins
-from ngsgpu.taxonomy.tree import RANKS, Taxonomy
+from ngsgpu.taxonomy.ranks import RANKS
+from ngsgpu.taxonomy.tree import Taxonomy
 
 
 def deviation(

@@ -17,7 +17,8 @@ from ngsgpu.evaluate.classification.tally import Tally, read_tally
 from ngsgpu.evaluate.truth.lines import cut_lines
 from ngsgpu.evaluate.truth.origins import UNKNOWN, Origins, read_origins
 from ngsgpu.io.text.lines import read_line_blocks
-from ngsgpu.taxonomy.tree import RANKS, Taxonomy, stated_taxid
+from ngsgpu.taxonomy.ranks import RANKS
+from ngsgpu.taxonomy.tree import Taxonomy, stated_taxid
 
 DEFAULT_RANKS: Final = ("species", "genus", "family", "order", "class", "phylum", "domain")
 _REMEDY: Final = "give a table of two columns with a tab between"

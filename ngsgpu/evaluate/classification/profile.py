@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ngsgpu.evaluate.classification.result import ProfileDistance
 from ngsgpu.evaluate.classification.tally import Tally
 from ngsgpu.evaluate.truth.origins import Origins
-from ngsgpu.taxonomy.tree import RANKS
+from ngsgpu.taxonomy.ranks import RANKS
 
 _NONE: Final = -1
 

@@ -117,7 +117,7 @@ class Counts:
 
 @dataclass(frozen=True)
 class ReadCounts:
-    """Reads by what became of them.
+    """Reads by outcome.
 
     Attributes:
         total: all reads; the sum of the next five.

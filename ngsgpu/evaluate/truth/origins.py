@@ -25,7 +25,8 @@ from ngsgpu.errors import InputError
 from ngsgpu.evaluate.truth.lines import TableLines, cut_lines
 from ngsgpu.io.text.keys import KeyTable
 from ngsgpu.io.text.lines import LineBlock, read_line_blocks
-from ngsgpu.taxonomy.tree import RANKS, Taxonomy, stated_taxid
+from ngsgpu.taxonomy.ranks import RANKS
+from ngsgpu.taxonomy.tree import Taxonomy, stated_taxid
 
 UNKNOWN: Final = -1
 """The truth at a rank is not known: reads are not judged there."""

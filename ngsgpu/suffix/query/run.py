@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class QuerySummary:
-    """What was found.
+    """Summary of a query run.
 
     Attributes:
         reads: their number.

@@ -13,8 +13,7 @@ import pytest
 from numpy.typing import NDArray
 
 from ngsgpu.classify.database.build import build_database
-from ngsgpu.classify.database.plan import PartitionRequest
-from ngsgpu.classify.params import DatabaseParameters
+from ngsgpu.classify.params import DatabaseParameters, PartitionRequest
 from ngsgpu.cli import main
 from tests.support.classify.world import SKETCH, World
 

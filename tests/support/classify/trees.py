@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from ngsgpu.classify.database.targets import Labels
 from ngsgpu.classify.params import SketchParameters
 from ngsgpu.taxonomy.dump import load_taxonomy
-from ngsgpu.taxonomy.tree import NO_RANK, RANKS, ROOT, Taxonomy
+from ngsgpu.taxonomy.ranks import NO_RANK, RANKS, ROOT
+from ngsgpu.taxonomy.tree import Taxonomy
 
 NODES = """\
 1 1 no rank root

@@ -26,6 +26,7 @@ files = " ".join(
         option("--out", snakemake.output.get("calls")),
         option("--kraken-reads", snakemake.output.get("kraken_reads")),
         option("--report", snakemake.output.get("report")),
+        option("--mpa", snakemake.output.get("mpa")),
         option("--krona", snakemake.output.get("krona")),
         option("--cami", snakemake.output.get("cami")),
         option("--biom", snakemake.output.get("biom")),

@@ -23,9 +23,9 @@ process NGSGPU_CLASSIFYMERGE {
 
     script:
     // Further options, which docs/options.md explains:
-    // --columns LIST, --abundance-rank LIST, --min-hits N, --hit-difference X, --confidence X,
-    // --species-confidence X, --candidates-kept N, --metacache, --ties first|ambiguous,
-    // --insert-size N, --lowest RANK, --highest RANK, --coverage-filter X, --species-identity X,
+    // --min-hits N, --hit-difference X, --confidence X, --species-confidence X, --candidates-kept N,
+    // --insert-size N, --lowest RANK, --highest RANK, --ties first|ambiguous, --metacache,
+    // --columns LIST, --abundance-rank LIST, --coverage-filter X, --species-identity X,
     // --genus-identity X, --doubtful-confidence X, --read-errors X, --max-accident P,
     // --compress-level N, --no-verify, --quiet
     def args = task.ext.args ?: ''
