@@ -18,36 +18,27 @@ def option(name, files):
 log = snakemake.log_fmt_shell(stdout=True, stderr=True)
 extra = snakemake.params.get("extra", "")
 
-database = option("--database", snakemake.input.database)
-reads = " ".join(
-    [option("--in1", snakemake.input.r1), option("--in2", snakemake.input.get("r2"))]
-)
-sample = snakemake.params.get("sample")
-sample = f"--sample {shlex.quote(sample)}" if sample else ""
-# Every output is named after its option, but for the table of calls.
-outputs = (
-    "kraken_reads",
-    "report",
-    "krona",
-    "cami",
-    "biom",
-    "abundance",
-    "coverage",
-    "evidence",
-    "stats",
-)
-written = " ".join(
-    [option("--out", snakemake.output.get("calls"))]
-    + [
-        option(f"--{name.replace('_', '-')}", snakemake.output.get(name))
-        for name in outputs
+files = " ".join(
+    [
+        option("--database", snakemake.input.database),
+        option("--in1", snakemake.input.r1),
+        option("--in2", snakemake.input.get("r2")),
+        option("--out", snakemake.output.get("calls")),
+        option("--kraken-reads", snakemake.output.get("kraken_reads")),
+        option("--report", snakemake.output.get("report")),
+        option("--mpa", snakemake.output.get("mpa")),
+        option("--krona", snakemake.output.get("krona")),
+        option("--cami", snakemake.output.get("cami")),
+        option("--biom", snakemake.output.get("biom")),
+        option("--abundance", snakemake.output.get("abundance")),
+        option("--coverage", snakemake.output.get("coverage")),
+        option("--evidence", snakemake.output.get("evidence")),
+        option("--stats", snakemake.output.get("stats")),
+        option("--sample", snakemake.params.get("sample")),
     ]
 )
 
 gpus = snakemake.resources.get("gpu", 0)
 device = f"--backend cuda --gpus {gpus}" if gpus else "--backend cpu"
 
-shell(
-    "ngsgpu classify {database} {reads} {sample} {written}"
-    " --threads {snakemake.threads} {device} {extra} {log}"
-)
+shell("ngsgpu classify {files} --threads {snakemake.threads} {device} {extra} {log}")

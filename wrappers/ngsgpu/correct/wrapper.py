@@ -18,16 +18,15 @@ def option(name, files):
 log = snakemake.log_fmt_shell(stdout=True, stderr=True)
 extra = snakemake.params.get("extra", "")
 
-reads = " ".join(
-    [option("--in1", snakemake.input.r1), option("--in2", snakemake.input.get("r2"))]
-)
-corrected = " ".join(
+files = " ".join(
     [
+        option("--in1", snakemake.input.r1),
+        option("--in2", snakemake.input.get("r2")),
         option("--out1", snakemake.output.r1),
         option("--out2", snakemake.output.get("r2")),
+        option("--stats", snakemake.output.get("stats")),
     ]
 )
-stats = option("--stats", snakemake.output.get("stats"))
 
 mem_mb = snakemake.resources.get("mem_mb")
 memory = f"--memory {mem_mb}M" if mem_mb else ""
@@ -35,6 +34,6 @@ gpus = snakemake.resources.get("gpu", 0)
 device = f"--backend cuda --gpus {gpus}" if gpus else "--backend cpu"
 
 shell(
-    "ngsgpu correct {reads} {corrected} {stats}"
+    "ngsgpu correct {files}"
     " --threads {snakemake.threads} {memory} {device} {extra} {log}"
 )

@@ -18,16 +18,12 @@ def option(name, files):
 log = snakemake.log_fmt_shell(stdout=True, stderr=True)
 extra = snakemake.params.get("extra", "")
 
-references = option("", snakemake.input.references)
-taxa = " ".join(
+files = " ".join(
     [
+        option("", snakemake.input.references),
+        option("--database", snakemake.output.database),
         option("--taxonomy", snakemake.input.get("taxonomy")),
         option("--map", snakemake.input.get("map")),
-    ]
-)
-written = " ".join(
-    [
-        option("--database", snakemake.output.database),
         option("--stats", snakemake.output.get("stats")),
     ]
 )
@@ -38,6 +34,6 @@ gpus = snakemake.resources.get("gpu", 0)
 device = f"--backend cuda --gpus {gpus}" if gpus else "--backend cpu"
 
 shell(
-    "ngsgpu db build {references} {written} {taxa}"
+    "ngsgpu db build {files}"
     " --threads {snakemake.threads} {memory} {device} {extra} {log}"
 )

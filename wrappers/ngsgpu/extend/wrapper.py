@@ -18,17 +18,15 @@ def option(name, files):
 log = snakemake.log_fmt_shell(stdout=True, stderr=True)
 extra = snakemake.params.get("extra", "")
 
-reads = " ".join(
-    [option("--in1", snakemake.input.r1), option("--in2", snakemake.input.r2)]
-)
-written = " ".join(
-    option(name, snakemake.output.get(output))
-    for name, output in (
-        ("--out", "extended"),
-        ("--remaining1", "remaining1"),
-        ("--remaining2", "remaining2"),
-        ("--stats", "stats"),
-    )
+files = " ".join(
+    [
+        option("--in1", snakemake.input.r1),
+        option("--in2", snakemake.input.r2),
+        option("--out", snakemake.output.extended),
+        option("--remaining1", snakemake.output.get("remaining1")),
+        option("--remaining2", snakemake.output.get("remaining2")),
+        option("--stats", snakemake.output.get("stats")),
+    ]
 )
 
 mem_mb = snakemake.resources.get("mem_mb")
@@ -37,6 +35,6 @@ gpus = snakemake.resources.get("gpu", 0)
 device = f"--backend cuda --gpus {gpus}" if gpus else "--backend cpu"
 
 shell(
-    "ngsgpu extend {reads} {written}"
+    "ngsgpu extend {files}"
     " --threads {snakemake.threads} {memory} {device} {extra} {log}"
 )

@@ -18,25 +18,21 @@ def option(name, files):
 log = snakemake.log_fmt_shell(stdout=True, stderr=True)
 extra = snakemake.params.get("extra", "")
 
-reads = " ".join(
-    [option("--in1", snakemake.input.r1), option("--in2", snakemake.input.r2)]
-)
-written = " ".join(
-    option(name, snakemake.output.get(output))
-    for name, output in (
-        ("--out", "merged"),
-        ("--unmerged1", "unmerged1"),
-        ("--unmerged2", "unmerged2"),
-        ("--hist", "hist"),
-        ("--ihist", "ihist"),
-        ("--stats", "stats"),
-    )
+files = " ".join(
+    [
+        option("--in1", snakemake.input.r1),
+        option("--in2", snakemake.input.r2),
+        option("--out", snakemake.output.merged),
+        option("--unmerged1", snakemake.output.get("unmerged1")),
+        option("--unmerged2", snakemake.output.get("unmerged2")),
+        option("--hist", snakemake.output.get("hist")),
+        option("--histogram", snakemake.output.get("histogram")),
+        option("--ihist", snakemake.output.get("ihist")),
+        option("--stats", snakemake.output.get("stats")),
+    ]
 )
 
 gpus = snakemake.resources.get("gpu", 0)
 device = f"--backend cuda --gpus {gpus}" if gpus else "--backend cpu"
 
-shell(
-    "ngsgpu merge {reads} {written}"
-    " --threads {snakemake.threads} {device} {extra} {log}"
-)
+shell("ngsgpu merge {files} --threads {snakemake.threads} {device} {extra} {log}")

@@ -23,6 +23,12 @@ process NGSGPU_CLASSIFY {
     task.ext.when == null || task.ext.when
 
     script:
+    // Further options, which docs/options.md explains:
+    // --interleaved, --min-hits N, --hit-difference X, --confidence X, --species-confidence X,
+    // --candidates-kept N, --insert-size N, --lowest RANK, --highest RANK, --ties first|ambiguous,
+    // --metacache, --columns LIST, --abundance-rank LIST, --coverage-filter X, --species-identity X,
+    // --genus-identity X, --doubtful-confidence X, --read-errors X, --max-accident P,
+    // --compress-level N, --phred-offset auto|33|64, --no-verify, --quiet
     def args = task.ext.args ?: ''
     def prefix = task.ext.prefix ?: "${meta.id}"
     def files = reads instanceof List ? reads : [reads]
@@ -34,12 +40,12 @@ process NGSGPU_CLASSIFY {
     ngsgpu classify \\
         --database ${database} \\
         ${inputs.join(' ')} \\
-        --sample ${prefix} \\
-        -o ${prefix}.reads.tsv.gz \\
+        --out ${prefix}.reads.tsv.gz \\
         --report ${prefix}.kraken2.report.txt \\
         --krona ${prefix}.krona.txt \\
         --abundance ${prefix}.abundance.tsv \\
         --stats ${prefix}.classify.json \\
+        --sample ${prefix} \\
         --threads ${task.cpus} ${device} \\
         ${args}
     """
@@ -48,7 +54,9 @@ process NGSGPU_CLASSIFY {
     def prefix = task.ext.prefix ?: "${meta.id}"
     """
     echo "" | gzip > ${prefix}.reads.tsv.gz
-    touch ${prefix}.kraken2.report.txt ${prefix}.krona.txt ${prefix}.abundance.tsv
+    touch ${prefix}.kraken2.report.txt
+    touch ${prefix}.krona.txt
+    touch ${prefix}.abundance.tsv
     touch ${prefix}.classify.json
     """
 }

@@ -19,6 +19,12 @@ process NGSGPU_CORRECT {
     task.ext.when == null || task.ext.when
 
     script:
+    // Further options, which docs/options.md explains:
+    // --interleaved, --method msa|spectrum, --coverage X, --kmer K, --hashes N, --seed N,
+    // --quality-bits 8|2|1|0, --anchor-threshold P, --candidate-threshold P, --classic,
+    // --keep-variants N, --mask, --quality, --min-count N, --rule search|voting|exhaustive,
+    // --filter exact|bloom, --mutations N, --max-changes N, --trim, --compress-level N, --quiet,
+    // --phred-offset auto|33|64
     def args = task.ext.args ?: ''
     def prefix = task.ext.prefix ?: "${meta.id}"
     def files = reads instanceof List ? reads : [reads]
@@ -26,8 +32,8 @@ process NGSGPU_CORRECT {
         ? files.collect { file -> "-i ${file}" }
         : files.collate(2).collect { pair -> "-i ${pair[0]} -I ${pair[1]}" }
     def outputs = meta.single_end
-        ? "-o ${prefix}.corrected.fastq.gz"
-        : "-o ${prefix}.corrected_1.fastq.gz -O ${prefix}.corrected_2.fastq.gz"
+        ? "--out1 ${prefix}.corrected.fastq.gz"
+        : "--out1 ${prefix}.corrected_1.fastq.gz --out2 ${prefix}.corrected_2.fastq.gz"
     def device = task.accelerator ? "--backend cuda --gpus ${task.accelerator.request}" : '--backend cpu'
     def memory = task.memory ? "--memory ${task.memory.toMega()}M" : ''
     """

@@ -18,17 +18,22 @@ process NGSGPU_DBBUILD {
     task.ext.when == null || task.ext.when
 
     script:
+    // Further options, which docs/options.md explains:
+    // --partitions N, --partition-memory SIZE, --source KIND, --kmer K, --sketch N, --window N,
+    // --stride N, --max-locations N|all, --remove-overfull, --ambiguous-rank RANK, --max-taxa N,
+    // --quiet
     def args = task.ext.args ?: ''
     def prefix = task.ext.prefix ?: "${meta.id}"
-    def taxa = taxonomy ? "--taxonomy ${taxonomy}" : ''
-    def maps = (map instanceof List ? map : [map]).collect { file -> "--map ${file}" }
+    def taxonomy_file = taxonomy ? "--taxonomy ${taxonomy}" : ''
+    def map_files = (map instanceof List ? map : [map]).collect { file -> "--map ${file}" }
     def device = task.accelerator ? "--backend cuda --gpus ${task.accelerator.request}" : '--backend cpu'
     def memory = task.memory ? "--memory ${task.memory.toMega()}M" : ''
     """
     ngsgpu db build \\
         references \\
         --database ${prefix}.db \\
-        ${taxa} ${maps.join(' ')} \\
+        ${taxonomy_file} \\
+        ${map_files.join(' ')} \\
         --threads ${task.cpus} ${memory} ${device} \\
         ${args}
     """

@@ -20,6 +20,13 @@ process NGSGPU_EXTEND {
     task.ext.when == null || task.ext.when
 
     script:
+    // Further options, which docs/options.md explains:
+    // --interleaved, --library pe|mp, --kmer K, --hashes N, --seed N, --quality-bits 8|2|1|0,
+    // --strict 0|1|2, --insert-size N, --insert-sd N, --min-length N, --max-length N, --step N,
+    // --min-reads N, --min-overlap N, --min-overlap-ratio X, --max-mismatch-ratio X,
+    // --gap-mismatches N, --confirm-ratio X, --confirm-matches X, --merge-overlap N, --outward,
+    // --gap-quality Q, --fasta, --include-remaining, --unsorted, --compress-level N, --quiet,
+    // --phred-offset auto|33|64
     def args = task.ext.args ?: ''
     def prefix = task.ext.prefix ?: "${meta.id}"
     def inputs = reads.collate(2).collect { pair -> "-i ${pair[0]} -I ${pair[1]}" }
@@ -28,7 +35,7 @@ process NGSGPU_EXTEND {
     """
     ngsgpu extend \\
         ${inputs.join(' ')} \\
-        -o ${prefix}.extended.fastq.gz \\
+        --out ${prefix}.extended.fastq.gz \\
         --remaining1 ${prefix}.remaining_1.fastq.gz \\
         --remaining2 ${prefix}.remaining_2.fastq.gz \\
         --stats ${prefix}.extend.json \\

@@ -21,6 +21,12 @@ process NGSGPU_MERGE {
     task.ext.when == null || task.ext.when
 
     script:
+    // Further options, which docs/options.md explains:
+    // --interleaved-in, --interleaved-out, --flash, --phred-offset auto|33|64,
+    // --overlap likelihood|flash, --min-overlap N, --max-overlap N|auto, --max-mismatch-density X,
+    // --allow-outies, --quality calibrated|edgar|flash, --cap-mismatch-quals, --max-quality Q,
+    // --mask-ties, --trim-adapters, --correct-only, --read-length N, --fragment-length N,
+    // --fragment-deviation N, --compress-level N, --quiet
     def args = task.ext.args ?: ''
     def prefix = task.ext.prefix ?: "${meta.id}"
     def inputs = reads.collate(2).collect { pair -> "-i ${pair[0]} -I ${pair[1]}" }
@@ -28,7 +34,7 @@ process NGSGPU_MERGE {
     """
     ngsgpu merge \\
         ${inputs.join(' ')} \\
-        -o ${prefix}.merged.fastq.gz \\
+        --out ${prefix}.merged.fastq.gz \\
         --unmerged1 ${prefix}.unmerged_1.fastq.gz \\
         --unmerged2 ${prefix}.unmerged_2.fastq.gz \\
         --ihist ${prefix}.inserts.txt \\
@@ -43,6 +49,7 @@ process NGSGPU_MERGE {
     echo "" | gzip > ${prefix}.merged.fastq.gz
     echo "" | gzip > ${prefix}.unmerged_1.fastq.gz
     echo "" | gzip > ${prefix}.unmerged_2.fastq.gz
-    touch ${prefix}.inserts.txt ${prefix}.merge.json
+    touch ${prefix}.inserts.txt
+    touch ${prefix}.merge.json
     """
 }

@@ -1,0 +1,50 @@
+process NGSGPU_CLASSIFYCANDIDATES {
+    tag "$meta.id"
+    label 'process_medium'
+    label 'process_gpu'
+
+    conda "${ task.accelerator ? "${moduleDir}/environment.gpu.yml" : "${moduleDir}/environment.yml" }"
+    // One image for CPUs and GPUs; a registry is set in the config (docker.registry, apptainer.registry).
+    container 'ngsgpu/ngsgpu:0.1.0'
+
+    input:
+    tuple val(meta), path(reads, stageAs: 'input*/*'), val(only_partition)
+    tuple val(meta2), path(database)
+
+    output:
+    tuple val(meta), path("*.cand"), emit: candidates
+    tuple val("${task.process}"), val('ngsgpu'), eval("ngsgpu --version | sed 's/ngsgpu //'"), topic: versions, emit: versions_ngsgpu
+
+    when:
+    task.ext.when == null || task.ext.when
+
+    script:
+    // Further options, which docs/options.md explains:
+    // --interleaved, --min-hits N, --hit-difference X, --confidence X, --species-confidence X,
+    // --candidates-kept N, --insert-size N, --lowest RANK, --highest RANK, --ties first|ambiguous,
+    // --metacache, --columns LIST, --abundance-rank LIST, --coverage-filter X, --species-identity X,
+    // --genus-identity X, --doubtful-confidence X, --read-errors X, --max-accident P,
+    // --compress-level N, --phred-offset auto|33|64, --no-verify, --quiet
+    def args = task.ext.args ?: ''
+    def prefix = task.ext.prefix ?: "${meta.id}"
+    def files = reads instanceof List ? reads : [reads]
+    def inputs = meta.single_end
+        ? files.collect { file -> "-i ${file}" }
+        : files.collate(2).collect { pair -> "-i ${pair[0]} -I ${pair[1]}" }
+    def device = task.accelerator ? "--backend cuda --gpus ${task.accelerator.request}" : '--backend cpu'
+    """
+    ngsgpu classify \\
+        --database ${database} \\
+        ${inputs.join(' ')} \\
+        --candidates ${prefix}.cand \\
+        --only-partition ${only_partition} \\
+        --threads ${task.cpus} ${device} \\
+        ${args}
+    """
+
+    stub:
+    def prefix = task.ext.prefix ?: "${meta.id}"
+    """
+    touch ${prefix}.cand
+    """
+}

@@ -1,0 +1,33 @@
+"""Snakemake wrapper for ngsgpu adapters."""
+
+__author__ = "The ngsgpu developers"
+__copyright__ = "Copyright 2026, The ngsgpu developers"
+__license__ = "MIT"
+
+import shlex
+
+from snakemake.shell import shell
+
+
+def option(name, files):
+    """The option before each of its files."""
+    files = [files] if isinstance(files, str) else files or []
+    return " ".join(f"{name} {shlex.quote(str(file))}" for file in files)
+
+
+log = snakemake.log_fmt_shell(stdout=True, stderr=True)
+extra = snakemake.params.get("extra", "")
+
+files = " ".join(
+    [
+        option("--in1", snakemake.input.r1),
+        option("--in2", snakemake.input.get("r2")),
+        option("--fasta", snakemake.output.get("fasta")),
+        option("--stats", snakemake.output.get("stats")),
+    ]
+)
+
+mem_mb = snakemake.resources.get("mem_mb")
+memory = f"--memory {mem_mb}M" if mem_mb else ""
+
+shell("ngsgpu adapters {files} --threads {snakemake.threads} {memory} {extra} {log}")

@@ -1,0 +1,34 @@
+"""Snakemake wrapper for ngsgpu classify."""
+
+__author__ = "The ngsgpu developers"
+__copyright__ = "Copyright 2026, The ngsgpu developers"
+__license__ = "MIT"
+
+import shlex
+
+from snakemake.shell import shell
+
+
+def option(name, files):
+    """The option before each of its files."""
+    files = [files] if isinstance(files, str) else files or []
+    return " ".join(f"{name} {shlex.quote(str(file))}" for file in files)
+
+
+log = snakemake.log_fmt_shell(stdout=True, stderr=True)
+extra = snakemake.params.get("extra", "")
+
+files = " ".join(
+    [
+        option("--database", snakemake.input.database),
+        option("--in1", snakemake.input.r1),
+        option("--in2", snakemake.input.get("r2")),
+        option("--candidates", snakemake.output.candidates),
+        option("--only-partition", str(snakemake.params.only_partition)),
+    ]
+)
+
+gpus = snakemake.resources.get("gpu", 0)
+device = f"--backend cuda --gpus {gpus}" if gpus else "--backend cpu"
+
+shell("ngsgpu classify {files} --threads {snakemake.threads} {device} {extra} {log}")

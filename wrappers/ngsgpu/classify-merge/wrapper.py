@@ -1,0 +1,41 @@
+"""Snakemake wrapper for ngsgpu classify-merge."""
+
+__author__ = "The ngsgpu developers"
+__copyright__ = "Copyright 2026, The ngsgpu developers"
+__license__ = "MIT"
+
+import shlex
+
+from snakemake.shell import shell
+
+
+def option(name, files):
+    """The option before each of its files; the files alone without a name."""
+    files = [files] if isinstance(files, str) else files or []
+    return " ".join(f"{name} {shlex.quote(str(file))}".strip() for file in files)
+
+
+log = snakemake.log_fmt_shell(stdout=True, stderr=True)
+extra = snakemake.params.get("extra", "")
+
+files = " ".join(
+    [
+        option("", snakemake.input.candidates),
+        option("--database", snakemake.input.database),
+        option("--out", snakemake.output.get("calls")),
+        option("--kraken-reads", snakemake.output.get("kraken_reads")),
+        option("--report", snakemake.output.get("report")),
+        option("--mpa", snakemake.output.get("mpa")),
+        option("--krona", snakemake.output.get("krona")),
+        option("--cami", snakemake.output.get("cami")),
+        option("--biom", snakemake.output.get("biom")),
+        option("--abundance", snakemake.output.get("abundance")),
+        option("--coverage", snakemake.output.get("coverage")),
+        option("--evidence", snakemake.output.get("evidence")),
+        option("--stats", snakemake.output.get("stats")),
+        option("--sample", snakemake.params.get("sample")),
+    ]
+)
+
+
+shell("ngsgpu classify-merge {files} --threads {snakemake.threads} {extra} {log}")

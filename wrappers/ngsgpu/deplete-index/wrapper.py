@@ -1,0 +1,34 @@
+"""Snakemake wrapper for ngsgpu deplete-index."""
+
+__author__ = "The ngsgpu developers"
+__copyright__ = "Copyright 2026, The ngsgpu developers"
+__license__ = "MIT"
+
+import shlex
+
+from snakemake.shell import shell
+
+
+def option(name, files):
+    """The option before each of its files; the files alone without a name."""
+    files = [files] if isinstance(files, str) else files or []
+    return " ".join(f"{name} {shlex.quote(str(file))}".strip() for file in files)
+
+
+log = snakemake.log_fmt_shell(stdout=True, stderr=True)
+extra = snakemake.params.get("extra", "")
+
+files = " ".join(
+    [
+        option("", snakemake.input.references),
+        option("--out", snakemake.output.index),
+        option("--exclude", snakemake.input.get("exclude")),
+    ]
+)
+
+mem_mb = snakemake.resources.get("mem_mb")
+memory = f"--memory {mem_mb}M" if mem_mb else ""
+
+shell(
+    "ngsgpu deplete-index {files} --threads {snakemake.threads} {memory} {extra} {log}"
+)
