@@ -124,7 +124,7 @@ class File:
 
     @property
     def meaning(self) -> str:
-        """Its help."""
+        """The help."""
         return self.help or meaning(self.parameter)
 
 

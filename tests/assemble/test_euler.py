@@ -159,7 +159,7 @@ def test_reads_give_both_strands(tmp_path: Path, ngsgpu: Commands) -> None:
         (["-k", 33], "at most 32 bases, not 33"),
         (["--gfa", tmp_path / "g.gfa"], "has no --gfa"),
         (["--min-quality", 3], "has no --min-quality"),
-        (["--min-abundance", 0], "--min-abundance must be from 1"),
+        (["--min-abundance", 0], "--min-abundance must be auto or 1 or more"),
         (["--memory", "1M"], "--memory"),
     ):
         done = ngsgpu(*command, *options)

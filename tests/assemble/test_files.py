@@ -160,7 +160,7 @@ def test_what_is_refused(tmp_path: Path, mates: list[Path], ngsgpu: Commands) ->
         (["-i", mates[0], "-k", 20, "-o", out], "--kmer must be odd, not 20"),
         (["-i", mates[0], "-k", 129, "-o", out], "--kmer must be from 11 to 127, not 129"),
         (["-i", mates[0], "--min-abundance", "few", "-o", out], "auto or a number, not 'few'"),
-        (["-i", mates[0], "--min-abundance", 0, "-o", out], "auto or from 1 to 65535, not 0"),
+        (["-i", mates[0], "--min-abundance", 0, "-o", out], "auto or from 1 to 65,535, not 0"),
         (["-o", out], "give reads (-i) or a k-mer database (-d)"),
         (["-i", mates[0]], "no output given"),
         (["-d", tmp_path / "k", "-k", 31, "-o", out], "--kmer is for reads"),

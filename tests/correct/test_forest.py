@@ -66,7 +66,7 @@ def test_corrections_equal_the_oracle(backend: str, tmp_path: Path) -> None:
 def test_nothing_is_decided_by_threads_or_batches(scenario: Scenario, seed: int) -> None:
     forests = Forests.random(Random(seed))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("ngsgpu.correct.params.load_model", lambda name: forests.model)
+        patch.setattr("ngsgpu.correct.forests.forest.load_model", lambda name: forests.model)
         parameters = replace(scenario.parameters, classic=True, keep_variants=None)
         classic = replace(scenario, parameters=parameters)
         own = WithForests(classic, forests)

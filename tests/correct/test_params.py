@@ -60,11 +60,11 @@ def test_error_rate_moves_the_thresholds() -> None:
 
 @pytest.mark.parametrize("coverage", [0, -1, float("nan"), float("inf"), 1_000_001])
 def test_wrong_coverage(coverage: float) -> None:
-    with pytest.raises(UsageError, match="--coverage must be auto or above 0, not "):
+    with pytest.raises(UsageError, match="`coverage` must be auto or above 0 and at most 1"):
         CorrectionParameters(coverage=coverage)
 
 
 @pytest.mark.parametrize("bits", [3, 4, -1, 16])
 def test_wrong_quality_bits(bits: int) -> None:
-    with pytest.raises(UsageError, match=f"--quality-bits must be 8, 2, 1 or 0, not {bits}"):
+    with pytest.raises(UsageError, match=f"`quality_bits` must be 8, 2, 1 or 0, not {bits}"):
         CorrectionParameters(quality_bits=bits)

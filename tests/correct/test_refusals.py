@@ -128,9 +128,12 @@ def test_long_reads(tmp_path: Path, ngsgpu: Commands) -> None:
         (["-i", "1", "-o", "x", "--kmer", "7"], "--kmer must be from 8 to 32, not 7"),
         (["-i", "1", "-o", "x", "--hashes", "0"], "--hashes must be from 1 to 255, not 0"),
         (["-i", "1", "-o", "x", "--quality-bits", "4"], "--quality-bits must be 8, 2, 1 or 0"),
-        (["-i", "1", "-o", "x", "--coverage", "0"], "--coverage must be auto or above 0, not 0"),
+        (
+            ["-i", "1", "-o", "x", "--coverage", "0"],
+            "must be auto or above 0 and at most 1,000,000, not 0",
+        ),
         (["-i", "1", "-o", "x", "--coverage", "much"], "--coverage must be auto or a number"),
-        (["-i", "1", "-o", "x", "--seed", "-3"], "--seed must be from 0 to 4294967295, not -3"),
+        (["-i", "1", "-o", "x", "--seed", "-3"], "--seed must be from 0 to 4,294,967,295, not -3"),
         (["-i", "1", "-o", "x", "--memory", "much"], "'much' is not a size"),
     ],
 )

@@ -182,7 +182,7 @@ def test_index_refusals(tmp_path: Path, ngsgpu: Commands) -> None:
     before = names(tmp_path)
     cases: dict[str, tuple[int, list[object]]] = {
         "--kmer must be an even number from 16 to 32, not 23": (2, [host, "-k", 23]),
-        "--one-in must be from 1 to 1000": (2, [host, "--one-in", 0]),
+        "--one-in must be from 1 to 1,000": (2, [host, "--one-in", 0]),
         "--max-repeats must be": (2, [host, "--max-repeats", -1]),
         "no sequence": (2, [write(tmp_path / "h2.fa", b"")]),
         "--one-in 8": (3, [host, "--memory", "100M"]),

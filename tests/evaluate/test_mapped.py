@@ -489,7 +489,7 @@ def test_refusals(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="reaches beyond the end of 'g'"):
         short = write(tmp_path / "short.fa", b">g\n" + b"ACGT" * 40 + b"\n")
         evaluated(paths | {"ref": short}, merged=paths["out1"])
-    with pytest.raises(UsageError, match="--allele-fraction must be"):
+    with pytest.raises(UsageError, match="`allele_fraction` must be"):
         Thresholds(allele_fraction=0)
 
 

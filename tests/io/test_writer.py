@@ -237,7 +237,7 @@ def test_empty_outputs(tmp_path: Path) -> None:
 def test_compression_levels_that_do_not_exist(tmp_path: Path, level: int) -> None:
     with pytest.raises(UsageError, match="choose one from 1 to 12"):
         OutputSet([tmp_path / "out.gz"], compression_level=level)
-    with pytest.raises(UsageError, match="--compress-level must be from 1 to 12"):
+    with pytest.raises(UsageError, match="`compress_level` must be from 1 to 12"):
         RunOptions(compress_level=level)
     assert names(tmp_path) == []
 

@@ -164,12 +164,12 @@ def test_parameters() -> None:
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"kmer": 7}, "--kmer must be from 8 to 32, not 7"),
-        ({"kmer": 33}, "--kmer must be from 8 to 32, not 33"),
-        ({"hashes": 0}, "--hashes must be from 1 to 255, not 0"),
-        ({"hashes": 256}, "--hashes must be from 1 to 255, not 256"),
-        ({"seed": -1}, "--seed must be from 0 to 4294967295, not -1"),
-        ({"seed": 1 << 32}, "--seed must be from 0 to 4294967295, not 4294967296"),
+        ({"kmer": 7}, "`kmer` must be from 8 to 32, not 7"),
+        ({"kmer": 33}, "`kmer` must be from 8 to 32, not 33"),
+        ({"hashes": 0}, "`hashes` must be from 1 to 255, not 0"),
+        ({"hashes": 256}, "`hashes` must be from 1 to 255, not 256"),
+        ({"seed": -1}, "`seed` must be from 0 to 4,294,967,295, not -1"),
+        ({"seed": 1 << 32}, "`seed` must be from 0 to 4,294,967,295, not 4294967296"),
     ],
 )
 def test_wrong_parameters(wrong: dict[str, int], message: str) -> None:

@@ -285,7 +285,10 @@ def test_what_is_refused(tmp_path: Path, mates: list[Path], ngsgpu: Commands) ->
     for options, message in (
         (["-i", mates[0], "-k", "31,41,40", "-o", out], "ascending numbers, such as 31,51,71"),
         (["-i", mates[0], "-k", "30", "-o", out], "must be odd, not 30"),
-        (["-i", mates[0], "-k", "few", "-o", out], "auto or numbers such as 31,51,71, not 'few'"),
+        (
+            ["-i", mates[0], "-k", "few", "-o", out],
+            "numbers with commas between, not 'few'",
+        ),
         (["-i", mates[0], "-k", "31,503", "-o", out], "at most 501, not 503"),
         (["-i", mates[0], "--min-contig", 0, "-o", out], "--min-contig must be 1 or more"),
         (["-i", "-", "-o", out], "reads are read twice; name files, not streams"),
