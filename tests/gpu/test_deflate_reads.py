@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from ngsgpu.correct.pipeline import correct_files
+from ngsgpu.correct.stage import correct_files
 
 from ngsgpu.correct.params import CorrectionParameters
 from ngsgpu.io.compress.bgzf_blocks import BLOCK_BYTES
