@@ -169,7 +169,7 @@ def test_every_changed_byte_is_seen() -> None:
 
 
 def test_moves_are_those_of_zeros() -> None:
-    moves = inflate._moves()
+    moves = inflate.zero_moves()
     for power, register in ((0, 1), (3, 0x12345678), (12, 0xFFFFFFFF)):
         moved = 0
         for bit in range(32):

@@ -135,7 +135,11 @@ def test_the_folder_of_data_has_to_be_named(snakemake: Snakemake, reproduction: 
     assert "add --config data=FOLDER" in result.stdout
 
 
-def test_an_unknown_program_is_refused(snakemake: Snakemake, reproduction: Path) -> None:
+def test_an_unknown_program_is_refused(
+    snakemake: Snakemake, reproduction: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Python keeps the compiled code of the programs' list, as on most machines.
+    monkeypatch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
     text = (ROOT / "config/reproduce/care-correction/small.yaml").read_text()
     (reproduction / "own.yaml").write_text(text.replace("lighter", "heavier"))
     own, data = str(reproduction / "own.yaml"), f"data={reproduction}"

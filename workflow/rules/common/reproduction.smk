@@ -22,7 +22,8 @@ def with_module(path):
     """A file of Python that imports the standard library only, as a module."""
     name = f"ngsgpu_peers_{Path(path).stem}"
     if name not in sys.modules:
-        spec = importlib.util.spec_from_file_location(name, path)
+        # What Snakemake gives is no plain string, which compiled code would have to keep.
+        spec = importlib.util.spec_from_file_location(name, str(path))
         # Data classes look up their module by its name.
         sys.modules[name] = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(sys.modules[name])
