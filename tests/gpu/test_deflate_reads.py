@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
+import gzip
 import random
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from ngsgpu.correct.stage import correct_files
 
-from ngsgpu.correct.params import CorrectionParameters
 from ngsgpu.io.compress.bgzf_blocks import BLOCK_BYTES
 from ngsgpu.io.compress.packing import BGZF_PIECE_BYTES
 from ngsgpu.io.compress.reads.blocks import LEAST_BYTES, reads_blocks
-from ngsgpu.io.gpu.deflate_reads import KERNELS, ReadsPacker
-from ngsgpu.run.options import RunOptions
+from ngsgpu.io.gpu.deflate_reads import ReadsPacker
+from ngsgpu.io.output.writer import OutputSet
 from tests.support.io.gzip_files import fastq_text
 from tests.support.io.read_texts import KINDS, read_text
 
@@ -47,20 +46,16 @@ def test_several_threads() -> None:
     assert made == [bytes(reads_blocks(text, 1)) for text in texts]
 
 
-def test_corrected_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Are those of the CPU, and the kernel has made them."""
-    reads = tmp_path / "reads.fq"
-    reads.write_bytes(fastq_text(random.Random(1), 20_000))
-    launched = []
-    launch = KERNELS.launch
-    monkeypatch.setattr(
-        KERNELS, "launch", lambda *given, **named: (launched.append(1), launch(*given, **named))
-    )
+def test_outputs(tmp_path: Path) -> None:
+    """Files whose blocks a packer makes are those of the CPU."""
+    text = fastq_text(random.Random(1), 20_000)
     found = []
-    for backend in ("cpu", "cuda"):
-        out = tmp_path / f"{backend}.fq.gz"
-        options = RunOptions(backend=backend, threads=4)
-        correct_files(reads, out, parameters=CorrectionParameters(), options=options)
-        found.append(out.read_bytes())
+    for name, packs in (("cpu", False), ("gpu", True)):
+        path = tmp_path / f"{name}.fq.gz"
+        with OutputSet([path], threads=4) as outputs:
+            if packs:
+                outputs.pack_by(ReadsPacker(4))
+            outputs.write(0, text)
+        found.append(path.read_bytes())
     assert found[0] == found[1]
-    assert launched
+    assert gzip.decompress(found[1]) == text
