@@ -80,8 +80,8 @@ correct/single  correct -i R1.fq.gz -o OUT/1.fq --coverage 30 --quality-bits 0 -
 ANY: Final = """
 correct/fasta   correct -i R1.fa -o OUT/1.fa.gz --kmer 16 --stats OUT/s.json
 classify/fasta  classify -d @/db/ambiguous:db -i R1.fa.gz ALL --columns taxon,score
-kmers/sample    kmers -i R1.fa.gz -o OUT/kmers.tsv
-kmers/exact     kmers -k 25 --exact -i R1.fa > OUT/kmers.tsv
+kmers/sample    kmers spectrum -i R1.fa.gz -o OUT/kmers.tsv
+kmers/exact     kmers spectrum -k 25 --exact -i R1.fa > OUT/kmers.tsv
 evaluate/calls  evaluate classification --classified @classify/fasta:calls.tsv --taxonomy
     IN/taxonomy --truth IN/truth.tsv --references @/db/ambiguous:db --json OUT/e.json
 """
