@@ -10,6 +10,7 @@ import click
 from ngsgpu.cli.options import Compute, Memory, OneGpuRun
 from ngsgpu.cli.run import open_run, say
 from ngsgpu.declared.options import argument, flag, option
+from ngsgpu.declared.outputs import declare_output
 from ngsgpu.declared.roles import Prefix, Read, ReadByName, Reads, Text, Written
 from ngsgpu.suffix.params import QueryParameters
 
@@ -70,6 +71,7 @@ def build(
         if kind != "bwa" or reference == "-":
             raise UsageError("name the index with -o")
         out = reference
+        declare_output(f"{reference}.")  # beside it, never the reference itself
     kernels, most = (
         (("ngsgpu.suffix.gpu",), 1)
         if kind in ("sa", "bwt")

@@ -33,8 +33,9 @@ def only_declared(written: Iterable[str], prefixes: Iterable[str]) -> Iterator[N
     before, _declared = _declared, []
     try:
         for path in written:
-            own = ".*".join(map(re.escape, _absolute(path).split(PLACEHOLDER)))
-            _declared.append(re.compile(rf"{own}(/.*)?", re.DOTALL))
+            for name in _names(path):
+                own = ".*".join(map(re.escape, name.split(PLACEHOLDER)))
+                _declared.append(re.compile(rf"{own}(/.*)?", re.DOTALL))
         for prefix in prefixes:
             declare_output(prefix)
         yield
@@ -45,7 +46,8 @@ def only_declared(written: Iterable[str], prefixes: Iterable[str]) -> Iterator[N
 def declare_output(prefix: str | Path) -> None:
     """Let the running command write a file or folder that it chose, or names that begin so."""
     if _declared is not None:
-        _declared.append(re.compile(rf"{re.escape(_absolute(prefix))}.*", re.DOTALL))
+        for name in _names(prefix):
+            _declared.append(re.compile(rf"{re.escape(name)}.*", re.DOTALL))
 
 
 def check_declared(path: str | Path) -> None:
@@ -56,10 +58,10 @@ def check_declared(path: str | Path) -> None:
     """
     if _declared is None or str(path) == "-":
         return
-    place = _absolute(path)
-    if not any(own.fullmatch(place) for own in _declared):
+    if not any(own.fullmatch(name) for name in _names(path) for own in _declared):
         raise RuntimeError(f"{path}: no parameter of the command declares this output")
 
 
-def _absolute(path: str | Path) -> str:
-    return os.path.abspath(path)  # noqa: PTH100  # links stay as they are
+def _names(path: str | Path) -> set[str]:
+    """A path as it is named, and where its links lead: an output may be opened by either."""
+    return {os.path.abspath(path), os.path.realpath(path)}  # noqa: PTH100

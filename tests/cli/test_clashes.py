@@ -340,3 +340,31 @@ def test_files_of_a_report(tmp_path: Path, capsys: pytest.CaptureFixture[str], o
         assert cli.main(["report", *given, *options, option, str(statistics)]) == 2
         assert "is named as input and output" in capsys.readouterr().err
         assert statistics.read_text() == "{}"
+
+
+def test_an_output_by_another_name(tmp_path: Path) -> None:
+    """Commands may open what a link leads to."""
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    with only_declared([str(tmp_path / "link/a.fq")], [str(tmp_path / "link/db")]):
+        for name in ("link/a.fq", "real/a.fq", "link/db/part", "real/db/part"):
+            check_declared(tmp_path / name)
+        with pytest.raises(RuntimeError, match="no parameter of the command declares"):
+            check_declared(tmp_path / "real/b.fq")
+
+
+def test_outputs_that_a_command_names_itself(tmp_path: Path) -> None:
+    """An index beside its reference, and partitions of a database that a link leads to."""
+    for name, bases in (
+        ("a", "ACGTTGCAAGCTTAGGCTAACCGTATGCC" * 9),
+        ("b", "GATTACACCGGTTAACATCGA" * 9),
+    ):
+        (tmp_path / f"{name}.fa").write_text(f">{name}\n{bases}\n")
+    first, second = str(tmp_path / "a.fa"), str(tmp_path / "b.fa")
+    assert cli.main(["index", "build", first, "-q"]) == 0
+    assert (tmp_path / "a.fa.bwt").exists()
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    database = str(tmp_path / "link" / "db")
+    assert cli.main(["db", "build", first, "-d", database, "-q"]) == 0
+    assert cli.main(["db", "add", second, "-d", database, "-q"]) == 0
