@@ -159,28 +159,6 @@ def is_out_of_memory(error: BaseException) -> bool:
     return isinstance(error, kinds) and any(words in text for words in _NO_MEMORY)
 
 
-def check_range(name: str, value: float | None, low: float, high: float | None = None) -> None:
-    """Refuse a parameter out of its range; None, which stands for a default, is in it.
-
-    Args:
-        name: of its option, or of the parameter where there is none.
-        value: the parameter.
-        low: smallest value.
-        high: largest value; None: there is none.
-
-    Raises:
-        UsageError: names it and its range.
-    """
-    if value is None or (low <= value and (high is None or value <= high)):
-        return
-    wanted = f"{_text(low)} or more" if high is None else f"from {_text(low)} to {_text(high)}"
-    raise UsageError(f"{name} must be {wanted}, not {_text(value)}")
-
-
-def _text(value: float) -> str:
-    return f"{value:,}" if isinstance(value, int) else f"{value:g}"
-
-
 def check_choice(name: str, value: object, choices: Collection[object]) -> None:
     """Refuse a parameter that is none of the known values.
 

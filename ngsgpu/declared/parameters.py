@@ -7,6 +7,7 @@ declared by ``option`` and its like; the function gets the dataclass, or what wa
 from __future__ import annotations
 
 import dataclasses
+import functools
 import inspect
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
@@ -164,12 +165,14 @@ _Declared = tuple[str, Any, Any]
 """Name, type with annotations, default."""
 
 
+@functools.cache
 def _signature(function: Callable[..., Any]) -> list[_Declared]:
     hints = get_type_hints(function, include_extras=True)
     shown = inspect.signature(function).parameters.values()
     return [(own.name, hints[own.name], own.default) for own in shown]
 
 
+@functools.cache
 def _fields(kind: Any) -> list[_Declared]:
     hints = get_type_hints(kind, include_extras=True)
     return [(field.name, hints[field.name], field) for field in dataclasses.fields(kind)]
