@@ -9,7 +9,9 @@ from typing import Any, ClassVar, Self
 
 from ngsgpu.device.errors import cuda_errors
 from ngsgpu.device.team import limited_gpu_memory
-from ngsgpu.errors import DeviceMemoryError
+from ngsgpu.errors import DeviceError, DeviceMemoryError
+from ngsgpu.io.compress.reads.blocks import LEVEL
+from ngsgpu.io.gpu.deflate_reads import KERNELS, ReadsPacker
 from ngsgpu.io.gpu.feed import say_read_by_cpu
 from ngsgpu.io.inputs import ReadFiles
 from ngsgpu.io.output.edits import EditCounts, Edits, load_kernels
@@ -121,6 +123,8 @@ class EditingGpuRun(GpuRun[E], EditingRun[E]):
 
     def copy_inputs(self, lanes: Sequence[ReadFiles], outputs: OutputSet) -> None:
         """Begin to copy the inputs to the outputs, where that is possible."""
+        if self._packs(outputs):
+            KERNELS.compile_aside()
         if self.layouts is not None:
             targets = [lane.outputs for lane in lanes]
             precopy = Precopy(self.layouts, targets, outputs, self.options.threads)
@@ -143,7 +147,12 @@ class EditingGpuRun(GpuRun[E], EditingRun[E]):
         advance: Callable[[int], None],
         render: Render | None,
     ) -> EditCounts:
-        """Write edits into the copies of the inputs, if there are any."""
+        """Write edits into the copies of the inputs, if there are any; the GPU compresses."""
+        if self._packs(outputs):
+            try:
+                outputs.pack_by(ReadsPacker(self.options.threads))
+            except DeviceError as error:
+                _LOG.info("%s; compressing on the CPU", error)
         if self.precopy is None:
             return super()._write(lanes, edits, outputs, advance, render)
         assert self.layouts is not None
@@ -159,3 +168,6 @@ class EditingGpuRun(GpuRun[E], EditingRun[E]):
             style=self.style(),
             advance=advance,
         )
+
+    def _packs(self, outputs: OutputSet) -> bool:
+        return outputs.compresses and self.options.compress_level == LEVEL

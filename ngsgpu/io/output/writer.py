@@ -106,6 +106,11 @@ class OutputSet:
         view = data.data if isinstance(data, np.ndarray) else memoryview(data)
         self._writers[index].put(view.cast("B"))
 
+    @property
+    def compresses(self) -> bool:
+        """Whether any output is compressed."""
+        return any(writer.compresses for writer in self._writers)
+
     def pack_by(self, packer: Packer) -> None:
         """Have BGZF blocks made by a packer from now on; it is closed with the outputs.
 
