@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from ngsgpu.device.team import free_unused
 from tests.support.backends import need_gpu
 
 HERE = Path(__file__).parent
@@ -27,3 +29,10 @@ def gpu() -> None:
     from cupy import cuda
 
     cuda.runtime.getDeviceCount()
+
+
+@pytest.fixture(autouse=True)
+def give_back(gpu: None) -> Iterator[None]:
+    """Have CuPy keep nothing after a test that others, who use the GPU too, might need."""
+    yield
+    free_unused()
