@@ -9,9 +9,8 @@ from typing import Any, ClassVar, Self
 
 from ngsgpu.device.errors import cuda_errors
 from ngsgpu.device.team import limited_gpu_memory
-from ngsgpu.errors import DeviceError, DeviceMemoryError
-from ngsgpu.io.compress.reads.blocks import LEVEL
-from ngsgpu.io.gpu.deflate_reads import KERNELS, ReadsPacker
+from ngsgpu.errors import DeviceMemoryError
+from ngsgpu.io.gpu.deflate_reads import compile_for, pack_on_gpu
 from ngsgpu.io.gpu.feed import say_read_by_cpu
 from ngsgpu.io.inputs import ReadFiles
 from ngsgpu.io.output.edits import EditCounts, Edits, load_kernels
@@ -123,8 +122,7 @@ class EditingGpuRun(GpuRun[E], EditingRun[E]):
 
     def copy_inputs(self, lanes: Sequence[ReadFiles], outputs: OutputSet) -> None:
         """Begin to copy the inputs to the outputs, where that is possible."""
-        if self._packs(outputs):
-            KERNELS.compile_aside()
+        compile_for(outputs, self.options.compress_level)
         if self.layouts is not None:
             targets = [lane.outputs for lane in lanes]
             precopy = Precopy(self.layouts, targets, outputs, self.options.threads)
@@ -148,11 +146,8 @@ class EditingGpuRun(GpuRun[E], EditingRun[E]):
         render: Render | None,
     ) -> EditCounts:
         """Write edits into the copies of the inputs, if there are any; the GPU compresses."""
-        if self._packs(outputs):
-            try:
-                outputs.pack_by(ReadsPacker(self.options.threads))
-            except DeviceError as error:
-                _LOG.info("%s; compressing on the CPU", error)
+        options = self.options
+        pack_on_gpu(outputs, options.compress_level, options.threads, options.gpu_memory)
         if self.precopy is None:
             return super()._write(lanes, edits, outputs, advance, render)
         assert self.layouts is not None
@@ -163,11 +158,8 @@ class EditingGpuRun(GpuRun[E], EditingRun[E]):
             edits,
             paired=self.reads.paired,
             max_length=self.reads.max_length,
-            threads=self.options.threads,
+            threads=options.threads,
             copied=self.precopy.finish(),
             style=self.style(),
             advance=advance,
         )
-
-    def _packs(self, outputs: OutputSet) -> bool:
-        return outputs.compresses and self.options.compress_level == LEVEL
