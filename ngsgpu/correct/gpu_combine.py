@@ -115,5 +115,6 @@ def decide(results: dict[str, Any], by_forest: bool = False) -> tuple[Any, Any, 
     length = length * (second | ~rejected)
     high = results["classes"] == HIGH_QUALITY
     kinds = [high, confirmed, completed, low & ~decided, rejected]
-    counted = module.stack([kind.sum(dtype=np.int64) for kind in kinds])
+    # CuPy has a sum of int64; one of booleans it would compile, for six seconds.
+    counted = module.stack([kind.astype(np.int64).sum(dtype=np.int64) for kind in kinds])
     return start, length, counted

@@ -70,7 +70,7 @@ def ticket(count: int = 3, names: object = UUIDS) -> bytes:
 @pytest.mark.parametrize("number", ["0", "999999999999", "18446744073709551615"])
 def test_numbers_of_tickets(locks, number, count, caplog):
     """Who pretends to have come first is waited for, and nobody goes without a lease."""
-    caplog.set_level(logging.INFO)
+    caplog.set_level(logging.INFO, "ngsgpu")
     with held(locks / f"waiting-{number}.ticket", ticket(count)):
         with pytest.raises(DeviceError, match=r"others came before, by their tickets in .*locks"):
             lease_gpus(1, wait=0)
@@ -169,7 +169,7 @@ def test_no_file_in_the_place_of_the_gate_or_of_tickets(locks, tmp_path, kind):
 
 
 def test_a_held_gate_is_told_and_waited_for(locks, caplog):
-    caplog.set_level(logging.INFO)
+    caplog.set_level(logging.INFO, "ngsgpu")
     with held(locks / "gate.lock"):
         with pytest.raises(DeviceError):
             lease_gpus(1, wait=0)

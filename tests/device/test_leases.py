@@ -251,7 +251,7 @@ def lease_holders() -> list[str | None]:
 
 def test_no_more_are_leased_than_can_take_part(monkeypatch, caplog):
     monkeypatch.setattr(backend, "missing_for_cuda", lambda gpus: None)
-    caplog.set_level(logging.INFO)
+    caplog.set_level(logging.INFO, "ngsgpu")
     for asked, taken in ((None, 1), (1, 1), (2, 2), (3, 2), (100, 2)):
         with choose_backend("cuda", asked, lease=True, most=2) as chosen:
             assert len(chosen.gpus) == taken
@@ -431,7 +431,7 @@ def test_locks_that_cannot_be_had_say_why(tmp_path):
 
 def test_backend_leases(monkeypatch, caplog):
     monkeypatch.setattr(backend, "missing_for_cuda", lambda gpus: None)
-    caplog.set_level(logging.INFO)
+    caplog.set_level(logging.INFO, "ngsgpu")
     with choose_backend("auto", 2, lease=True) as chosen:
         assert [gpu.uuid for gpu in chosen.gpus] == list(UUIDS[:2])
         assert os.environ["CUDA_VISIBLE_DEVICES"] == ",".join(UUIDS[:2])

@@ -47,8 +47,9 @@ static void atomicMax(unsigned* place, unsigned value) { replace(place, value, s
 
 #include "ngsgpu/io/gpu/deflate_reads.cu"
 
-extern "C" void on_host_deflate_reads(u32 blocks, u32 threads, const u8* text, u32 bytes,
-                                      u32 most, const u32* moves, u8* out, u32* sizes) {
+extern "C" void on_host_deflate_reads(u32 blocks, u32 threads, const u8* text,
+                                      const u32* pieces, u32 most, const u32* moves, u8* out,
+                                      u32* sizes) {
     blockDim.x = threads;
     for (blockIdx.x = 0; blockIdx.x < blocks; ++blockIdx.x) {
         std::barrier barrier(threads);
@@ -57,7 +58,7 @@ extern "C" void on_host_deflate_reads(u32 blocks, u32 threads, const u8* text, u
         for (u32 own = 0; own < threads; ++own)
             team.emplace_back([=] {
                 threadIdx.x = own;
-                deflate_reads(text, bytes, most, moves, out, sizes);
+                deflate_reads(text, pieces, most, moves, out, sizes);
                 all_threads->arrive_and_drop();
             });
         for (auto& thread : team) thread.join();

@@ -33,6 +33,10 @@ class Packing:
 class Packer(Protocol):
     """Makes BGZF blocks elsewhere, with the same bytes."""
 
+    @property
+    def waiting(self) -> int:
+        """Threads that may wait for it, beside those that work here."""
+
     def pack(self, data: bytes | memoryview, level: int) -> bytes | memoryview:
         """See ``reads_blocks``; for several threads."""
 

@@ -12,6 +12,7 @@ using u64 = unsigned long long;
 
 constexpr u32 kThreads = 256;
 constexpr u32 kBlockBytes = 65280;
+constexpr u32 kPieceBlocks = 16;      // _BLOCKS of deflate_reads.py
 constexpr u32 kSlot = 1u << 16;      // bytes of a block of BGZF, at most
 constexpr u32 kHeaderBytes = 18, kFooterBytes = 8;
 constexpr u32 kMostLines = 4096;
@@ -583,17 +584,24 @@ __device__ u32 all_bits(Shared& shared) {
 
 }  // namespace
 
-// Make a BGZF block of each 65,280 bytes of a text.
+// Make a BGZF block of each 65,280 bytes of pieces of text.
 //
-// Grid: the blocks. Block: 256 threads.
-// Args: text, of ``bytes`` bytes; most, bytes of a stream, else the block is stored; moves, see
-// sum_block; out, 64 KiB for each block, of which the first are written; sizes, bytes of each
-// block, 0 if it is not reads.
+// Grid: 16 blocks for each piece. Block: 256 threads.
+// Args: text, pieces with room for 16 blocks each; pieces, the bytes of each; most, bytes of a
+// stream, else the block is stored; moves, see sum_block; out, 64 KiB for each block, of which the
+// first are written; sizes, bytes of each block, 0 if it is not reads or behind its piece.
 extern "C" __global__ void __launch_bounds__(kThreads)
-    deflate_reads(const u8* text, u32 bytes, u32 most, const u32* moves, u8* out, u32* sizes) {
+    deflate_reads(const u8* text, const u32* pieces, u32 most, const u32* moves, u8* out,
+                  u32* sizes) {
     __shared__ Shared shared;
-    const u32 begin = blockIdx.x * kBlockBytes;
-    Block block{text + begin, min(kBlockBytes, bytes - begin), 0, 0, false, shared};
+    const u32 bytes = pieces[blockIdx.x / kPieceBlocks];
+    const u32 begin = blockIdx.x % kPieceBlocks * kBlockBytes;
+    if (begin >= bytes) {
+        if (threadIdx.x == 0) sizes[blockIdx.x] = 0;
+        return;
+    }
+    const u8* own = text + u64(blockIdx.x) * kBlockBytes;
+    Block block{own, min(kBlockBytes, bytes - begin), 0, 0, false, shared};
     u8* slot = out + u64(blockIdx.x) * kSlot;
     u32* words = reinterpret_cast<u32*>(slot);
     for (u32 i = threadIdx.x; i < kSlot / 4; i += blockDim.x) words[i] = 0;

@@ -88,9 +88,12 @@ class OutputSet:
             appender = Appender(file) if is_mapped(file, self._threads) else None
             return _Writer(file, None, queued, appender)
         if self._pool is None:
-            self._pool = ThreadPoolExecutor(self._threads, thread_name_prefix="ngsgpu-write")
+            self._pool = self._new_pool(self._threads)
         encoder = _Encoder(self._pool, packing, level, ahead=2 * self._threads)
         return _Writer(file, encoder, queued)
+
+    def _new_pool(self, threads: int) -> ThreadPoolExecutor:
+        return ThreadPoolExecutor(threads, thread_name_prefix="ngsgpu-write")
 
     def write(self, index: int, data: bytes | memoryview | NDArray[np.uint8]) -> None:
         """Append to one output; returns at once unless the disk is behind.
@@ -118,8 +121,11 @@ class OutputSet:
             packer: makes the same bytes.
         """
         self._packers.callback(packer.close)
-        for writer in self._writers:
-            writer.pack_by(packer)
+        if self._pool is not None:
+            self._packers.callback(self._pool.shutdown, cancel_futures=True)
+            self._pool = self._new_pool(self._threads + packer.waiting)
+            for writer in self._writers:
+                writer.pack_by(packer, self._pool, self._threads + packer.waiting)
 
     def file_for_offsets(self, index: int) -> AtomicFile | None:
         """The file of an output whose parts can be written in any order; None for others.
@@ -261,10 +267,10 @@ class _Writer:
         self._thread = threading.Thread(target=self._run, name="ngsgpu-write", daemon=True)
         self._thread.start()
 
-    def pack_by(self, packer: Packer) -> None:
+    def pack_by(self, packer: Packer, pool: ThreadPoolExecutor, threads: int) -> None:
         """See ``OutputSet.pack_by``."""
         if self._encoder is not None:
-            self._encoder.pack_by(packer)
+            self._encoder.pack_by(packer, pool, threads)
 
     def put(self, data: memoryview) -> None:
         """Hand over data, waiting while too much is waiting already."""
@@ -333,9 +339,11 @@ class _Encoder:
         self._tasks: deque[tuple[Future[bytes | memoryview], int]] = deque()
         self._sizes: list[tuple[int, int]] = []
 
-    def pack_by(self, packer: Packer) -> None:
+    def pack_by(self, packer: Packer, pool: ThreadPoolExecutor, threads: int) -> None:
         """See ``OutputSet.pack_by``."""
-        self._packing = packed_by(self._packing, packer)
+        packing = packed_by(self._packing, packer)
+        if packing is not self._packing:
+            self._packing, self._pool, self._ahead = packing, pool, 2 * threads
 
     def encode(self, data: memoryview | None) -> list[bytes | memoryview]:
         """Compressed bytes that are due: those of earlier data, mostly; None ends the stream."""
