@@ -198,10 +198,11 @@ def kmers_on_gpu(
     from ngsgpu.kmers.gpu_run import count_on_gpu
 
     kept = KeptKmers(parameters.words)
+    letters = most_letters(paths)
     try:
         with temporary_folder(Path(beside)) as folder, Progress(options.progress) as progress:
             source = count_on_gpu(
-                paths, kept, folder, parameters, phred_offset, options, _letters(paths), progress,
+                paths, kept, folder, parameters, phred_offset, options, letters, progress,
                 ReadSample(), least,
             )  # fmt: skip
     except OSError as error:
@@ -234,7 +235,7 @@ def _count_into(
     sample = sample or ReadSample()
     if not paths:
         raise UsageError("no reads given; name files with -i")
-    letters = _letters(paths)
+    letters = most_letters(paths)
     with Progress(options.progress) as progress:
 
         def on_cpu() -> tuple[_Writer, Source]:
@@ -262,10 +263,11 @@ def _count_into(
         )
 
 
-def _letters(paths: Sequence[str | Path]) -> int | None:
-    """Most letters that files have; None if that is unknown."""
-    sizes = [unpacked_size(path) for path in paths]
-    return sum(sizes) if all(sizes) else None
+def most_letters(paths: Sequence[str | Path]) -> int | None:
+    """Most letters that files have, about; None if that is unknown, as of pipes."""
+    if any(map(is_stream, paths)):
+        return None
+    return sum(map(unpacked_size, paths))
 
 
 def _rows(letters: int | None, words: int, options: RunOptions) -> int:
@@ -308,7 +310,7 @@ class _Counter:
     _arena: NDArray[np.uint64] = field(init=False)
 
     def __post_init__(self) -> None:
-        letters = _letters(self.paths)
+        letters = most_letters(self.paths)
         rows = _rows(letters, self.parameters.words, self.options)
         known = rows if letters is None else min(rows, letters // 2)
         buckets = max(1, known // _KMERS_PER_BUCKET)

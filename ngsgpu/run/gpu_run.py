@@ -10,7 +10,6 @@ from typing import Any, ClassVar, Self
 from ngsgpu.device.errors import cuda_errors
 from ngsgpu.device.team import limited_gpu_memory
 from ngsgpu.errors import DeviceMemoryError
-from ngsgpu.io.gpu.deflate_reads import compile_for, pack_on_gpu
 from ngsgpu.io.gpu.feed import say_read_by_cpu
 from ngsgpu.io.inputs import ReadFiles
 from ngsgpu.io.output.edits import EditCounts, Edits, load_kernels
@@ -122,7 +121,6 @@ class EditingGpuRun(GpuRun[E], EditingRun[E]):
 
     def copy_inputs(self, lanes: Sequence[ReadFiles], outputs: OutputSet) -> None:
         """Begin to copy the inputs to the outputs, where that is possible."""
-        compile_for(outputs, self.options.compress_level)
         if self.layouts is not None:
             targets = [lane.outputs for lane in lanes]
             precopy = Precopy(self.layouts, targets, outputs, self.options.threads)
@@ -145,9 +143,7 @@ class EditingGpuRun(GpuRun[E], EditingRun[E]):
         advance: Callable[[int], None],
         render: Render | None,
     ) -> EditCounts:
-        """Write edits into the copies of the inputs, if there are any; the GPU compresses."""
-        options = self.options
-        pack_on_gpu(outputs, options.compress_level, options.threads, options.gpu_memory)
+        """Write edits into the copies of the inputs, if there are any."""
         if self.precopy is None:
             return super()._write(lanes, edits, outputs, advance, render)
         assert self.layouts is not None
@@ -158,7 +154,7 @@ class EditingGpuRun(GpuRun[E], EditingRun[E]):
             edits,
             paired=self.reads.paired,
             max_length=self.reads.max_length,
-            threads=options.threads,
+            threads=self.options.threads,
             copied=self.precopy.finish(),
             style=self.style(),
             advance=advance,

@@ -248,11 +248,9 @@ class RecordDriver:
     def _work_on_gpu(self, stage: RecordStage[S], files: OutputSet, progress: Progress) -> Any:
         from ngsgpu.device.errors import cuda_errors
         from ngsgpu.device.team import limited_gpu_memory
-        from ngsgpu.io.gpu.deflate_reads import compile_for, pack_on_gpu
         from ngsgpu.run.record_gpu import run_on_gpu
 
         options = self._options
-        compile_for(files, options.compress_level)
         with closing(self._batches(stage, _SAMPLE_CHUNK_BYTES)) as batches:
             stage.learn(batches)
         with (
@@ -260,7 +258,6 @@ class RecordDriver:
             cuda_errors(stage.WORK),
             progress.stage(stage.DOING, unit=self._unit) as shown,
         ):
-            pack_on_gpu(files, options.compress_level, options.threads, options.gpu_memory)
             return run_on_gpu(
                 stage.on_gpu,
                 [(lane, stage.targets(lane)) for lane in self._lanes],

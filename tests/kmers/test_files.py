@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import random
 import shutil
 from collections import Counter
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from ngsgpu.kmers.count import most_letters
 from tests.support.commands import Commands, names
 from tests.support.io.records import write
 
@@ -181,3 +183,13 @@ def test_damage(database: Path, ngsgpu: Commands) -> None:
     assert "the content has changed (CRC-32)" in ngsgpu("kmers", "histo", "-d", database).error
     write(path, whole[:-8])
     assert "it was cut short" in ngsgpu("kmers", "dump", "-d", database).error
+
+
+def test_an_empty_file_does_not_hide_how_much_there_is_to_count(tmp_path: Path) -> None:
+    """Counting would take all memory that it may, as for what a pipe has."""
+    some, empty, pipe = write(tmp_path / "r.fa", b">r\nACGT\n"), tmp_path / "e.fa", tmp_path / "p"
+    empty.touch()
+    os.mkfifo(pipe)
+    assert most_letters([some, empty]) == 8
+    assert most_letters([empty]) == 0
+    assert most_letters([some, pipe]) is None

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
 from ngsgpu.io.compress.bgzf_blocks import BLOCK_BYTES, EOF_BLOCK
 from ngsgpu.io.compress.deflate import DEFAULT_LEVEL
@@ -28,25 +28,6 @@ class Packing:
     piece_bytes: int
     pack: Callable[[bytes | memoryview, int], bytes | memoryview]
     end: Callable[[list[tuple[int, int]]], bytes]
-
-
-class Packer(Protocol):
-    """Makes BGZF blocks elsewhere, with the same bytes."""
-
-    @property
-    def waiting(self) -> int:
-        """Threads that may wait for it, beside those that work here."""
-
-    def pack(self, data: bytes | memoryview, level: int) -> bytes | memoryview:
-        """See ``reads_blocks``; for several threads."""
-
-    def close(self) -> None:
-        """Free what it has, once no thread uses it."""
-
-
-def packed_by(packing: Packing, packer: Packer) -> Packing:
-    """The same format with BGZF blocks by a packer; other formats stay as they are."""
-    return replace(packing, pack=packer.pack) if packing.pack is reads_blocks else packing
 
 
 def packing_of(path: str | Path) -> Packing | None:

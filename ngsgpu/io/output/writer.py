@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ngsgpu.errors import UsageError
 from ngsgpu.io.compress.deflate import DEFAULT_LEVEL, MAX_LEVEL
-from ngsgpu.io.compress.packing import Packer, Packing, packed_by, packing_of
+from ngsgpu.io.compress.packing import Packing, packing_of
 from ngsgpu.io.output.atomic import AtomicFile, check_distinct, commit_all, write_text_atomically
 from ngsgpu.io.output.in_memory import Appender, is_mapped
 
@@ -68,7 +68,6 @@ class OutputSet:
         self.started = False
         self._threads = max(1, threads)
         self._pool: ThreadPoolExecutor | None = None
-        self._packers = contextlib.ExitStack()
         self._writers: list[_Writer] = []
         files: list[AtomicFile] = []
         try:
@@ -88,12 +87,9 @@ class OutputSet:
             appender = Appender(file) if is_mapped(file, self._threads) else None
             return _Writer(file, None, queued, appender)
         if self._pool is None:
-            self._pool = self._new_pool(self._threads)
+            self._pool = ThreadPoolExecutor(self._threads, thread_name_prefix="ngsgpu-write")
         encoder = _Encoder(self._pool, packing, level, ahead=2 * self._threads)
         return _Writer(file, encoder, queued)
-
-    def _new_pool(self, threads: int) -> ThreadPoolExecutor:
-        return ThreadPoolExecutor(threads, thread_name_prefix="ngsgpu-write")
 
     def write(self, index: int, data: bytes | memoryview | NDArray[np.uint8]) -> None:
         """Append to one output; returns at once unless the disk is behind.
@@ -108,24 +104,6 @@ class OutputSet:
         self.started = True
         view = data.data if isinstance(data, np.ndarray) else memoryview(data)
         self._writers[index].put(view.cast("B"))
-
-    @property
-    def compresses(self) -> bool:
-        """Whether any output is compressed."""
-        return any(writer.compresses for writer in self._writers)
-
-    def pack_by(self, packer: Packer) -> None:
-        """Have BGZF blocks made by a packer from now on; it is closed with the outputs.
-
-        Args:
-            packer: makes the same bytes.
-        """
-        self._packers.callback(packer.close)
-        if self._pool is not None:
-            self._packers.callback(self._pool.shutdown, cancel_futures=True)
-            self._pool = self._new_pool(self._threads + packer.waiting)
-            for writer in self._writers:
-                writer.pack_by(packer, self._pool, self._threads + packer.waiting)
 
     def file_for_offsets(self, index: int) -> AtomicFile | None:
         """The file of an output whose parts can be written in any order; None for others.
@@ -186,7 +164,6 @@ class OutputSet:
     def _shut_pool(self) -> None:
         if self._pool is not None:
             self._pool.shutdown(wait=True, cancel_futures=True)
-        self._packers.close()
 
     def __enter__(self) -> OutputSet:
         return self
@@ -267,11 +244,6 @@ class _Writer:
         self._thread = threading.Thread(target=self._run, name="ngsgpu-write", daemon=True)
         self._thread.start()
 
-    def pack_by(self, packer: Packer, pool: ThreadPoolExecutor, threads: int) -> None:
-        """See ``OutputSet.pack_by``."""
-        if self._encoder is not None:
-            self._encoder.pack_by(packer, pool, threads)
-
     def put(self, data: memoryview) -> None:
         """Hand over data, waiting while too much is waiting already."""
         self.raise_failure()
@@ -338,12 +310,6 @@ class _Encoder:
         self._held_bytes = 0
         self._tasks: deque[tuple[Future[bytes | memoryview], int]] = deque()
         self._sizes: list[tuple[int, int]] = []
-
-    def pack_by(self, packer: Packer, pool: ThreadPoolExecutor, threads: int) -> None:
-        """See ``OutputSet.pack_by``."""
-        packing = packed_by(self._packing, packer)
-        if packing is not self._packing:
-            self._packing, self._pool, self._ahead = packing, pool, 2 * threads
 
     def encode(self, data: memoryview | None) -> list[bytes | memoryview]:
         """Compressed bytes that are due: those of earlier data, mostly; None ends the stream."""

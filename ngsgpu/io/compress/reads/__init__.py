@@ -11,8 +11,8 @@ In reads, what repeats is where it is expected, so no search is needed:
   deep coverage of small genomes, sorted reads), all are looked up in a table of 16-mers.
 
 Each block of BGZF has one deflate block with a Huffman code for its own symbols. All decisions are
-made within a block, on integers, line by line, so that a GPU makes them for all lines at once.
+made within a block, on integers, line by line.
 
 Read ``matches`` (what is copied), ``codes`` (Huffman codes), ``bits`` (a block's bytes), ``blocks``
-(BGZF); ``words`` has what Numba does not offer. ``io.gpu.deflate_reads`` is the same for GPUs.
+(BGZF); ``words`` has what Numba does not offer.
 """
