@@ -35,6 +35,9 @@ from ngsgpu.io.reread import (
 PIECE_BYTES: Final = 1 << 20
 """Bytes a thread copies at a time: small enough to stay in its core's cache."""
 
+_ORDERED: Final = 4
+"""Pieces at a time of an output that is written in order, each of which passes through queues."""
+
 _TURNS: Final = 4
 """How often each thread maps a part of a copy, at least."""
 
@@ -179,8 +182,8 @@ class _Run:
             each = [
                 parts_of(file, mapped_bytes)
                 if reader is None
-                else ([piece] for piece in pieces_of(file, piece_bytes))
-                for file, reader in zip(lane.files, readers, strict=True)
+                else ([piece] for piece in pieces_of(file, piece_bytes * self._at_a_time(index)))
+                for file, index, reader in zip(lane.files, indices, readers, strict=True)
             ]
             for row in zip_longest(*each):
                 for mate, part in enumerate(row):
@@ -199,10 +202,15 @@ class _Run:
                         task = self.pool.submit(self._copy, piece, read, lane, mate, target, place)
                     reads = part[-1].last_record - part[0].first_record
                     self._tasks.append((task, index, reads))
-                    self._finish(leave=4 * self._threads)
+                    self._finish(leave=4 * self._threads // self._at_a_time(index) + 2)
             self._finish()
             for file in lane.files:
                 check_same(file)
+
+    def _at_a_time(self, index: int) -> int:
+        """Pieces of an output that are copied by one task."""
+        ordered = index not in self.copied and self._outputs.file_for_offsets(index) is None
+        return _ORDERED if ordered else 1
 
     def _copy(
         self,

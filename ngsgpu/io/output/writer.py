@@ -81,15 +81,14 @@ class OutputSet:
             self._writers.append(self._writer(file, compression_level))
 
     def _writer(self, file: AtomicFile, level: int) -> _Writer:
-        queued = _QUEUED * self._threads + 2
         packing = packing_of(file.path)
         if packing is None:
             appender = Appender(file) if is_mapped(file, self._threads) else None
-            return _Writer(file, None, queued, appender)
+            return _Writer(file, None, _QUEUED * self._threads + 2, appender)
         if self._pool is None:
             self._pool = ThreadPoolExecutor(self._threads, thread_name_prefix="ngsgpu-write")
-        encoder = _Encoder(self._pool, packing, level, ahead=2 * self._threads)
-        return _Writer(file, encoder, queued)
+        encoder = _Encoder(self._pool, packing, level, ahead=self._threads + 2)
+        return _Writer(file, encoder, self._threads + 2)
 
     def write(self, index: int, data: bytes | memoryview | NDArray[np.uint8]) -> None:
         """Append to one output; returns at once unless the disk is behind.
