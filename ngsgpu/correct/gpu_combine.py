@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ngsgpu.correct.corrections import VOTES_THAT_DECIDE, Corrections
 from ngsgpu.correct.gpu import RESULTS, AnchorCorrector
@@ -21,14 +22,21 @@ CONFLICT: Final = np.uint32(1 << 31)
 
 _COUNT: Final = np.uint32((1 << 31) - 1)
 
+FEW: Final = 1 << 16
+"""Reads that NumPy combines; on a new machine CuPy would compile twenty kernels for as few."""
+
 _BY_ANCHOR: Final = tuple(name for name in RESULTS if not name.startswith("vote"))
 
 
-def combine(correctors: Sequence[AnchorCorrector]) -> Corrections:
+def combine(correctors: Sequence[AnchorCorrector], few: int = FEW) -> Corrections:
     """Combine what one or more GPUs decided on anchors of the same read set.
 
     An anchor was corrected by one of them; candidates may have votes from all. It is computed on
     the current GPU, a part of the reads at a time.
+
+    Args:
+        correctors: of the GPUs.
+        few: reads up to which it is computed on the host.
     """
     count = correctors[0].reads.reads
     edit_start = np.empty(count, dtype=np.int64)
@@ -37,11 +45,13 @@ def combine(correctors: Sequence[AnchorCorrector]) -> Corrections:
     step = _reads_at_a_time()
     for begin in range(0, count, step):
         part = slice(begin, min(begin + step, count))
-        results = _joined(correctors, part)
+        results = _joined(correctors, part, on_host=count <= few)
         start, length, counted = decide(results, correctors[0].forests.are_sure)
-        start.get(out=edit_start[part])
-        length.get(out=edit_count[part])
-        numbers += counted.get()
+        _fetch(start, edit_start[part])
+        _fetch(length, edit_count[part])
+        own = np.empty_like(numbers)
+        _fetch(counted, own)
+        numbers += own
     pieces = [piece for corrector in correctors for piece in corrector.edits]
     counters = sum(here(corrector.counters).get().astype(np.int64) for corrector in correctors)
     return Corrections(
@@ -58,12 +68,22 @@ def _reads_at_a_time() -> int:
     return 1 << 20 if free is None else min(1 << 22, max(1 << 13, free // BYTES_PER_READ))
 
 
-def _joined(correctors: Sequence[AnchorCorrector], part: slice) -> dict[str, Any]:
-    """The results for a part of the reads, of all GPUs together, on the current one."""
+def _fetch(array: Any, out: NDArray[Any]) -> None:
+    """Copy an array of NumPy's or CuPy's to the host."""
+    if _module_of(array) is np:
+        out[...] = array
+    else:
+        array.get(out=out)
+
+
+def _joined(correctors: Sequence[AnchorCorrector], part: slice, *, on_host: bool) -> dict[str, Any]:
+    """The results for a part of the reads, of all GPUs together, on the current one or the host."""
     joined: dict[str, Any] = {}
     edits_before = 0
     for corrector in correctors:
         results = {name: here(array[part]) for name, array in corrector.results.items()}
+        if on_host:
+            results = {name: array.get() for name, array in results.items()}
         for name in ("edit_start", "complete_start"):
             results[name] = results[name] + edits_before
         joined = join(joined, results) if joined else results

@@ -133,11 +133,14 @@ def budgets(
 def correct_with_tables(
     reads: DeviceReadSet, tables: DeviceTables, parameters: CorrectionParameters, coverage: float
 ) -> Corrections:
-    """Correct all reads of a read set by the kernels alone, without a plan of the memory."""
+    """Correct all reads of a read set by the kernels alone, without a plan of the memory.
+
+    What they decide is combined on the GPU, as that of many reads.
+    """
     from ngsgpu.correct.gpu import AnchorCorrector
     from ngsgpu.correct.gpu_combine import combine
 
     corrector = AnchorCorrector(reads, tables, parameters, coverage)
     corrector.run(AnchorBatches(len(corrector.anchors), corrector.batch))
     corrector.release()
-    return combine([corrector])
+    return combine([corrector], few=0)
