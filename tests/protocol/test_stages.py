@@ -62,8 +62,8 @@ class Runs:
         self.ngsgpu, self.stage, self.paths, self.folder = ngsgpu, stage, paths, folder
         self.plain = write_mates(folder / "plain", *SIDES)
 
-    def command(self, inputs: list[object], out: Path, *options: object) -> list[str]:
-        return [*self.stage.command(self.paths, inputs, out), *map(str, options)]
+    def command(self, inputs: list[object], out: Path, backend: str) -> list[str]:
+        return self.stage.command(self.paths, inputs, out, backend)
 
     def written(
         self, inputs: list[Path] | None = None, *options: object, backend: str = "cpu"
@@ -72,7 +72,7 @@ class Runs:
         out = self.folder / f"out{len(list(self.folder.iterdir()))}"
         out.mkdir()
         given = named(self.stage, self.plain if inputs is None else inputs)
-        done = self.ngsgpu(*self.command(given, out, "--backend", backend, *options))
+        done = self.ngsgpu(*self.command(given, out, backend), *options)
         assert done.status == 0, done.err
         return self.seen(out)
 
@@ -84,8 +84,18 @@ class Runs:
 
 
 @pytest.fixture
-def runs(ngsgpu: Commands, paths: dict[str, Path], name: str, tmp_path: Path) -> Runs:
-    return Runs(ngsgpu, STAGES[name], paths, tmp_path)
+def runs(
+    request: pytest.FixtureRequest,
+    ngsgpu: Commands,
+    paths: dict[str, Path],
+    name: str,
+    tmp_path: Path,
+) -> Runs:
+    stage = STAGES[name]
+    asks = "backend" in request.fixturenames and not stage.backends
+    if asks and request.getfixturevalue("backend") != "cpu":
+        pytest.skip("it runs on the CPU alone")
+    return Runs(ngsgpu, stage, paths, tmp_path)
 
 
 _expected: dict[str, Contents] = {}
@@ -95,18 +105,20 @@ _expected: dict[str, Contents] = {}
 def expected(runs: Runs, name: str) -> Contents:
     """What one thread of the CPU writes of plain files, all at once."""
     if name not in _expected:
-        _expected[name] = runs.written(None, "-t", 1)
+        _expected[name] = runs.written(None, "--threads", 1)
         outputs = runs.stage.outputs.values()
         assert all(_expected[name][own] != b"" for own in outputs)
     return _expected[name]
 
 
 def in_turn(contents: Contents) -> Contents:
-    """Outputs for both mates as one."""
+    """Outputs with those for both mates as one."""
     sides = [(contents[side] or b"").splitlines(keepends=True) for side in ("1.fq", "2.fq")]
     records = [[lines[at : at + 4] for at in range(0, len(lines), 4)] for lines in sides]
     both = [b"".join(record) for pair in zip(*records, strict=True) for record in pair]
-    return {"1.fq": b"".join(both)}
+    return {name: data for name, data in contents.items() if name != "2.fq"} | {
+        "1.fq": b"".join(both)
+    }
 
 
 @every_stage
@@ -119,7 +131,7 @@ def test_threads_tasks_and_chunks_decide_nothing(
 ) -> None:  # fmt: skip
     small = partial(RunOptions, units_per_task=units, chunk_bytes=chunk)
     monkeypatch.setattr("ngsgpu.run.options.RunOptions", small)
-    assert runs.written(None, "-t", threads, backend=backend) == expected
+    assert runs.written(None, "--threads", threads, backend=backend) == expected
 
 
 @every_stage
@@ -127,7 +139,7 @@ def test_outputs_in_memory_that_several_threads_fill(
     runs: Runs, expected: Contents, backend: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(AtomicFile, "is_in_memory", True)
-    assert runs.written(None, "-t", 8, backend=backend) == expected
+    assert runs.written(None, "--threads", 8, backend=backend) == expected
 
 
 FORMS: dict[str, Callable[[bytes], bytes]] = {
@@ -143,7 +155,7 @@ FORMS: dict[str, Callable[[bytes], bytes]] = {
 def test_compressed_inputs(runs: Runs, expected: Contents, backend: str, form: str) -> None:
     """Whatever their names."""
     inputs = [write(runs.folder / own.name, FORMS[form](own.read_bytes())) for own in runs.plain]
-    assert runs.written(inputs, "-t", 2, backend=backend) == expected
+    assert runs.written(inputs, "--threads", 2, backend=backend) == expected
 
 
 @every_stage
@@ -166,7 +178,7 @@ def test_lanes_follow_one_another(runs: Runs, expected: Contents, backend: str) 
         inputs += named(runs.stage, write_mates(runs.folder / f"lane{lane}", *sides))
     out = runs.folder / "out"
     out.mkdir()
-    done = runs.ngsgpu(*runs.command(inputs, out, "--backend", backend))
+    done = runs.ngsgpu(*runs.command(inputs, out, backend))
     assert done.status == 0, done.err
     assert runs.seen(out) == expected
 
@@ -177,7 +189,7 @@ def test_compressed_outputs(runs: Runs, expected: Contents, backend: str, suffix
     """Of the same bytes on any number of threads."""
     stage = runs.stage.compressed(suffix)
     packed = Runs(runs.ngsgpu, stage, runs.paths, runs.folder / "packed")
-    found = [packed.written(None, "-t", threads, backend=backend) for threads in (1, 4)]
+    found = [packed.written(None, "--threads", threads, backend=backend) for threads in (1, 4)]
     assert found[0] == found[1]
     for own, data in expected.items():
         if data is None or own.startswith("counts"):
@@ -217,7 +229,7 @@ def test_a_bad_record_is_named_and_nothing_written(runs: Runs, backend: str, lay
     out.mkdir()
     old = runs.stage.files[0]
     write(out / old, b"old")
-    done = runs.ngsgpu(*runs.command(named(runs.stage, inputs), out, "--backend", backend))
+    done = runs.ngsgpu(*runs.command(named(runs.stage, inputs), out, backend))
     assert done.status == 2
     number = text.count(b"@read")
     assert done.error.startswith(f"{inputs[-1]}, record {number:,}, line {4 * number:,}: ")
@@ -247,7 +259,7 @@ def test_named_pipes(runs: Runs, expected: Contents, backend: str, cut: int) -> 
         return
     out = runs.folder / "out"
     out.mkdir()
-    done = runs.ngsgpu(*runs.command(named(runs.stage, inputs), out, "--backend", backend))
+    done = runs.ngsgpu(*runs.command(named(runs.stage, inputs), out, backend))
     assert done.status == 2
     assert done.error.startswith(f"{inputs[1]}, record {len(SIDES[1])}, line ")
     assert content(out) == {}
@@ -267,7 +279,7 @@ def test_standard_input_and_output(
         given, records = [str(runs.plain[0]), "-"], SIDES[1]
     own = runs.stage.files[0]
     option = next(option for option, name in runs.stage.outputs.items() if name == own)
-    command = runs.command(named(runs.stage, given), out, "--backend", backend)
+    command = runs.command(named(runs.stage, given), out, backend)
     command[command.index(option) + 1] = "-"
     done = subprocess.run(
         [copies.ngsgpu(), *command],
@@ -289,7 +301,7 @@ def test_outputs_that_are_there_are_replaced(runs: Runs, expected: Contents, bac
     out.mkdir()
     for own in runs.stage.files:
         write(out / own, b"old")
-    done = runs.ngsgpu(*runs.command(named(runs.stage, runs.plain), out, "--backend", backend))
+    done = runs.ngsgpu(*runs.command(named(runs.stage, runs.plain), out, backend))
     assert done.status == 0, done.err
     assert runs.seen(out) == expected
 
@@ -303,7 +315,7 @@ def test_all_outputs_or_none_where_the_disk_is_full(runs: Runs, backend: str) ->
         before = {own: b"old" for own in runs.stage.files if own != full}
         for own, data in before.items():
             write(out / own, data)
-        command = runs.command(named(runs.stage, runs.plain), out, "--backend", backend)
+        command = runs.command(named(runs.stage, runs.plain), out, backend)
         if full == "stats":
             command += ["--stats", "/dev/full"]
         else:
@@ -334,7 +346,7 @@ def test_a_run_that_is_ended_leaves_what_stood_there(
     write(out / old, b"old")
     # A copy would go a moment after it is killed.
     program = [copies.ngsgpu()] if said else [sys.executable, "-m", "ngsgpu"]
-    command = runs.command(named(runs.stage, ["-"]), out, "--backend", "cpu")
+    command = runs.command(named(runs.stage, ["-"]), out, "cpu")
     with subprocess.Popen(
         [*program, *command],
         stdin=subprocess.PIPE,
@@ -352,6 +364,6 @@ def test_a_run_that_is_ended_leaves_what_stood_there(
     assert content(temporary) == {}  # what is kept of standard input has no name
     if number != signal.SIGKILL:
         assert content(out) == {old: b"old"}
-    done = runs.ngsgpu(*runs.command(named(runs.stage, runs.plain), out, "--backend", "cpu"))
+    done = runs.ngsgpu(*runs.command(named(runs.stage, runs.plain), out, "cpu"))
     assert done.status == 0, done.err
     assert runs.seen(out) == expected

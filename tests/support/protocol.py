@@ -25,6 +25,7 @@ class Stage:
         joined: whether it then writes the mates of its outputs for both to the first of these.
         streams: whether it reads standard input and named pipes.
         statistics: whether it has ``--stats``.
+        backends: whether it has ``--backend``; else it runs on the CPU.
     """
 
     words: str
@@ -33,6 +34,7 @@ class Stage:
     joined: bool = False
     streams: bool = True
     statistics: bool = True
+    backends: bool = True
 
     @property
     def files(self) -> list[str]:
@@ -47,14 +49,17 @@ class Stage:
         }
         return replace(self, outputs=names)
 
-    def command(self, paths: Mapping[str, Path], inputs: Sequence[object], out: Path) -> list[str]:
+    def command(
+        self, paths: Mapping[str, Path], inputs: Sequence[object], out: Path, backend: str
+    ) -> list[str]:
         """The words of a run that reads some files, with their options, and writes to a folder."""
         words = self.words.format(**paths).split()
         written = {option: out / name for option, name in self.outputs.items()}
         if self.joined and self.interleaved in inputs:
             del written["-O"]
         files = [str(word) for pair in written.items() for word in pair]
-        return [*words, "-q", *map(str, inputs), *files]
+        where = ["--backend", backend] if self.backends else []
+        return [*words, "--quiet", *map(str, inputs), *files, *where]
 
 
 MATES = {"-o": "1.fq", "-O": "2.fq"}
