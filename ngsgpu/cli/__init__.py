@@ -25,6 +25,9 @@ from ngsgpu.ending import Terminated, handle_termination, leave, message_of, sta
 from ngsgpu.errors import OUT_OF_MEMORY, NgsgpuError, is_out_of_memory, out_of_memory
 
 COMMANDS: Final = {
+    "trim": Entry(
+        "trim:trim", "Trim adapters and poor ends of reads, and leave out poor reads (fastp)."
+    ),
     "correct": Entry("correct:correct", "Correct substitution errors in Illumina reads."),
     "extend": Entry("extend:extend", "Extend read pairs to long reads (CAREx)."),
     "merge": Entry("merge:merge", "Merge overlapping read pairs."),

@@ -1,0 +1,35 @@
+"""Adapters of common kits, and sequencers with two colours, both as fastp 0.23.2 knows them.
+
+``known_adapters.fa`` holds the adapters; most are from Stephen Turner's collection
+(https://github.com/stephenturner/adapters).
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+from typing import Final
+
+TWO_COLOURED: Final = (b"NS", b"NB", b"NDX", b"A0")
+"""First letters of the names of reads of NextSeq 500, 550 and 550Dx, and NovaSeq 6000."""
+
+
+@cache
+def known_adapters() -> dict[str, str]:
+    """Names of kits' adapters by sequence, sorted by sequence."""
+    lines = files("ngsgpu.trim").joinpath("known_adapters.fa").read_text("ascii").split("\n")
+    sequences = dict(zip(lines[1::2], (line[1:] for line in lines[::2]), strict=False))
+    return dict(sorted(sequences.items()))
+
+
+def begin_of_known(sequence: str) -> str:
+    """The shortest known adapter with which ``sequence`` begins; empty if there is none.
+
+    The first by sequence is the shortest, as all of them begin ``sequence``.
+    """
+    return next((known for known in known_adapters() if sequence.startswith(known)), "")
+
+
+def is_two_coloured(name: bytes) -> bool:
+    """Whether a read is from a sequencer that shows G by darkness, by its name without ``@``."""
+    return name.startswith(TWO_COLOURED)
