@@ -1,10 +1,10 @@
 """Trimming: adapters, poor ends and tails of one base are cut off, poor reads left out.
 
 Read in this order: ``params`` (parameters), ``rules`` (their form for kernels), ``cuts`` (cutting
-a read), ``overlap`` (of mates), ``filters`` (which reads are kept), ``records`` (in and out), ``cpu``
-(all of a task), ``duplicates``, ``detect`` and ``adapters`` (adapters that are not given),
-``counts``, ``report`` (fastp's JSON), ``stats``, ``outputs``, ``stage`` (files to files). The method
-is fastp's (Chen et al. 2018), described in ``docs/trim.md``.
+a read), ``overlap`` (of mates), ``filters`` (which reads are kept), ``records`` (in and out),
+``cpu`` (all of a task), ``duplicates``, ``detect`` and ``adapters`` (adapters that are not given),
+``counts``, ``report`` (fastp's JSON), ``stats``, ``outputs``, ``stage`` (files to files). The
+method is fastp's (Chen et al. 2018), described in ``docs/trim.md``.
 """
 
 from typing import TYPE_CHECKING

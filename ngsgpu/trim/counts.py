@@ -1,5 +1,4 @@
-"""What is counted while reads are trimmed: reads and bases, their quality and content by cycle,
-k-mers, insert sizes, adapters."""
+"""What trimming counts: reads, quality and content by cycle, k-mers, insert sizes, adapters."""
 
 from __future__ import annotations
 
@@ -66,9 +65,7 @@ class ReadCounts(NamedTuple):
 
     def plus(self, other: ReadCounts) -> ReadCounts:
         """The sum of both."""
-        content, quality = (
-            _sum(own, more) for own, more in zip(self[:2], other[:2], strict=True)
-        )
+        content, quality = (_sum(own, more) for own, more in zip(self[:2], other[:2], strict=True))
         return ReadCounts(content, quality, self.kmers + other.kmers, self.totals + other.totals)
 
     @property
@@ -89,7 +86,7 @@ def count_read(read: Read, counts: ReadCounts) -> None:
     """Count a read."""
     begin, end = read.span
     known = kmer = 0
-    good = best = 0
+    good = best = np.int64(0)
     for i in range(begin, end):
         letter, quality = read.bases[i], read.qualities[i]
         score = np.int64(quality) - LOWEST
@@ -180,5 +177,13 @@ class Counts:
         cls, tally: Tally, adapters: tuple[Counter[bytes], Counter[bytes]], duplicates: int
     ) -> Self:
         """What a task has counted."""
-        before, after, *rest = tally
-        return cls(list(before), list(after), *rest, adapters, duplicates)
+        return cls(
+            list(tally.before),
+            list(tally.after),
+            tally.results,
+            tally.totals,
+            tally.poly_x,
+            tally.inserts,
+            adapters,
+            duplicates,
+        )

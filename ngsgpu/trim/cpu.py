@@ -131,9 +131,7 @@ def trim_records(
 
 
 @njit(nogil=True, cache=True)
-def _tag_bytes(
-    first: Mates, second: Mates, begin: Integer, end: Integer, rules: Rules
-) -> int:
+def _tag_bytes(first: Mates, second: Mates, begin: Integer, end: Integer, rules: Rules) -> Integer:
     """Bytes that a UMI in the names may take, with all around it."""
     longest = np.int64(0)
     if rules.umi != NO_UMI:
@@ -201,12 +199,12 @@ def _end_trimming(read: Read, mate: Integer, rules: Rules, tally: Tally) -> None
 def _count_insert(
     read1: Read, read2: Read, overlap: Overlap, fronts: Integer, tally: Tally
 ) -> None:
-    size = np.int64(MOST_INSERT)
+    size: Integer = MOST_INSERT
     if overlap.found:
         size = overlap.length + fronts
         if overlap.offset > 0:
             size = length_of(read1) + length_of(read2) - overlap.length + fronts
-    tally.inserts[min(size, MOST_INSERT)] += 1
+    tally.inserts[size if size < MOST_INSERT else MOST_INSERT] += 1
 
 
 @njit(nogil=True, cache=True)

@@ -92,14 +92,14 @@ def _front(read: Read, front: Integer, tail: Integer, rules: Rules) -> Integer:
     """Bases to cut from the start, of which ``front`` anyway."""
     begin, length = read.span[0], length_of(read)
     quality, size = read.qualities[begin:], np.int64(rules.cut_front.size)
-    total = np.int64(0)
+    total: Integer = 0
     for i in range(size - 1):
-        total += quality[front + i]
+        total += np.int64(quality[front + i])
     at = front
     while at + size < length - tail:
-        total += quality[at + size - 1]
+        total += np.int64(quality[at + size - 1])
         if at > front:
-            total -= quality[at - 1]
+            total -= np.int64(quality[at - 1])
         if total >= rules.cut_front.least:
             break
         at += 1
@@ -115,14 +115,14 @@ def _right(read: Read, front: Integer, tail: Integer, rules: Rules) -> Integer:
     """Bases that are left behind ``front``, up to the first poor window."""
     begin, length = read.span[0], length_of(read)
     quality, size = read.qualities[begin:], np.int64(rules.cut_right.size)
-    total = np.int64(0)
+    total: Integer = 0
     for i in range(size - 1):
-        total += quality[front + i]
+        total += np.int64(quality[front + i])
     at = front
     while at + size < length - tail:
-        total += quality[at + size - 1]
+        total += np.int64(quality[at + size - 1])
         if at > front:
-            total -= quality[at - 1]
+            total -= np.int64(quality[at - 1])
         if total < rules.cut_right.least:
             while at < length - 1 and quality[at] >= rules.cut_right.character:
                 at += 1
@@ -137,14 +137,14 @@ def _tail(read: Read, front: Integer, tail: Integer, rules: Rules) -> Integer:
     begin, length = read.span[0], length_of(read)
     quality, size = read.qualities[begin:], np.int64(rules.cut_tail.size)
     last = length - tail - 1
-    total = np.int64(0)
+    total: Integer = 0
     for i in range(size - 1):
-        total += quality[last - i]
+        total += np.int64(quality[last - i])
     at = last
     while at - size >= front:
-        total += quality[at - size + 1]
+        total += np.int64(quality[at - size + 1])
         if at < last:
-            total -= quality[at + 1]
+            total -= np.int64(quality[at + 1])
         if total >= rules.cut_tail.least:
             break
         at -= 1

@@ -81,9 +81,7 @@ def _hash_units(
 
 
 @njit(nogil=True, cache=True)
-def _mark(
-    keys: NDArray[np.uint64], bits: NDArray[np.uint8], seen: NDArray[np.bool_]
-) -> Integer:
+def _mark(keys: NDArray[np.uint64], bits: NDArray[np.uint8], seen: NDArray[np.bool_]) -> Integer:
     """Set the bits of keys in order; note those that were set, and return how many they were."""
     count = 0
     for at in range(len(keys)):
@@ -111,9 +109,7 @@ class Duplicates:
         self._bits = np.zeros(1 << (_BITS[level - 1] - 3), dtype=np.uint8)
         self._lock = threading.Lock()
 
-    def find(
-        self, mates: tuple[Mates, ...], begin: int, end: int
-    ) -> tuple[NDArray[np.bool_], int]:
+    def find(self, mates: tuple[Mates, ...], begin: int, end: int) -> tuple[NDArray[np.bool_], int]:
         """Which of records ``begin`` up to ``end`` are equal to one before, and their number."""
         keys = np.empty(end - begin, dtype=np.uint64)
         _hash_units(

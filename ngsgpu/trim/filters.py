@@ -57,8 +57,6 @@ def result_of(read: Read, rules: Rules) -> int:
             return SHORT
         if 0 < rules.most_length < length:
             return LONG
-    if rules.complexity >= 0 and (
-        length == 1 or 100 * differing < rules.complexity * (length - 1)
-    ):
+    if rules.complexity >= 0 and (length == 1 or 100 * differing < rules.complexity * (length - 1)):
         return SIMPLE
     return PASSED

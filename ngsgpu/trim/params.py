@@ -43,9 +43,7 @@ class TrimParameters:
         None, "FASTA", "Sequences that are looked for in all reads, after the adapters."
     )
     detect_adapter_for_pe: bool = flag("Detect the adapters of pairs, too.")
-    disable_adapter_trimming: bool = flag(
-        "Leave adapters.", "-A", "--disable-adapter-trimming"
-    )
+    disable_adapter_trimming: bool = flag("Leave adapters.", "-A", "--disable-adapter-trimming")
     trim_front1: int = option(
         0, "N", "Bases to cut from the start of first mates.", "-f", "--trim-front1",
         least=0, most=MOST_TRIMMED,
@@ -77,9 +75,7 @@ class TrimParameters:
     poly_g_min_len: int = option(10, "N", "Shortest tail of G.", least=1)
     trim_poly_x: bool = flag("Trim tails of any one base.", "-x", "--trim-poly-x")
     poly_x_min_len: int = option(10, "N", "Shortest tail of one base.", least=1)
-    cut_front: bool = flag(
-        "Cut windows of low mean quality from the start.", "-5", "--cut-front"
-    )
+    cut_front: bool = flag("Cut windows of low mean quality from the start.", "-5", "--cut-front")
     cut_tail: bool = flag("Cut windows of low mean quality from the end.", "-3", "--cut-tail")
     cut_right: bool = flag(
         "Cut the first window of low mean quality and all behind it.", "-r", "--cut-right"

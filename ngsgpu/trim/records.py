@@ -54,7 +54,7 @@ def load(mates: Mates, i: Integer, rules: Rules, read: Read) -> None:
 @njit(nogil=True, cache=True)
 def _copy(
     data: NDArray[np.uint8], start: Integer, end: Integer, out: NDArray[np.uint8], at: Integer
-) -> int:
+) -> Integer:
     """Append bytes; return where the next go."""
     for i in range(start, end):
         out[at + i - start] = data[i]
@@ -65,7 +65,7 @@ def _copy(
 def put_record(
     mates: Mates, i: Integer, read: Read, umi: NDArray[np.uint8], reason: NDArray[np.uint8],
     out: NDArray[np.uint8], at: Integer,
-) -> int:  # fmt: skip
+) -> Integer:  # fmt: skip
     """Append a record; return where the next goes.
 
     Args:
@@ -108,7 +108,7 @@ def put_record(
 def move_umi(
     first: Mates, second: Mates, paired: bool, i: Integer, read1: Read, read2: Read, rules: Rules,
     out: NDArray[np.uint8],
-) -> int:  # fmt: skip
+) -> Integer:  # fmt: skip
     """Cut the UMI off the reads.
 
     Args:
@@ -124,7 +124,8 @@ def move_umi(
     Returns:
         Bytes of that.
     """
-    at, place = 0, rules.umi
+    place = rules.umi
+    at: Integer = 0
     out[at] = _COLON
     at += 1
     if len(rules.umi_prefix):
@@ -148,7 +149,7 @@ def move_umi(
 
 
 @njit(nogil=True, cache=True)
-def _take(read: Read, rules: Rules, out: NDArray[np.uint8], at: Integer) -> int:
+def _take(read: Read, rules: Rules, out: NDArray[np.uint8], at: Integer) -> Integer:
     """Append the first bases of a read and cut them off; at least one base stays."""
     length = length_of(read)
     size = min(length, rules.umi_length)
@@ -158,7 +159,7 @@ def _take(read: Read, rules: Rules, out: NDArray[np.uint8], at: Integer) -> int:
 
 
 @njit(nogil=True, cache=True)
-def _put_first_index(mates: Mates, i: Integer, out: NDArray[np.uint8], at: Integer) -> int:
+def _put_first_index(mates: Mates, i: Integer, out: NDArray[np.uint8], at: Integer) -> Integer:
     """Append what stands behind the last colon of a name, up to a plus sign."""
     start, end = mates.header_start[i] - 1, mates.header_end[i]
     if end - start < _SHORTEST_NAME:
@@ -173,7 +174,7 @@ def _put_first_index(mates: Mates, i: Integer, out: NDArray[np.uint8], at: Integ
 
 
 @njit(nogil=True, cache=True)
-def _put_last_index(mates: Mates, i: Integer, out: NDArray[np.uint8], at: Integer) -> int:
+def _put_last_index(mates: Mates, i: Integer, out: NDArray[np.uint8], at: Integer) -> Integer:
     """Append what stands behind the last colon or plus sign of a name."""
     start, end = mates.header_start[i] - 1, mates.header_end[i]
     if end - start < _SHORTEST_NAME:

@@ -121,44 +121,49 @@ def rules_of(
         is_64: whether qualities are Phred+64.
     """
     sequences = ["" if one == AUTO else one for one in adapters] + list(others)
-    fronts = own.trim_front1, own.trim_front2
-    tails = own.trim_tail1, own.trim_tail2
-    longest = own.max_len1, own.max_len2
     poly_g = own.trim_poly_g or (two_colours and not own.disable_trim_poly_g)
     return Rules(
-        *(
-            (first, first if second is None else second)
-            for first, second in (fronts, tails, longest)
+        fronts=_both(own.trim_front1, own.trim_front2),
+        tails=_both(own.trim_tail1, own.trim_tail2),
+        longest=_both(own.max_len1, own.max_len2),
+        cut_front=_window(
+            own, own.cut_front, own.cut_front_window_size, own.cut_front_mean_quality
         ),
-        _window(own, own.cut_front, own.cut_front_window_size, own.cut_front_mean_quality),
-        _window(own, own.cut_tail, own.cut_tail_window_size, own.cut_tail_mean_quality),
-        _window(own, own.cut_right, own.cut_right_window_size, own.cut_right_mean_quality),
-        own.poly_g_min_len if poly_g else 0,
-        own.poly_x_min_len if own.trim_poly_x else 0,
-        np.frombuffer("".join(sequences).encode(), dtype=np.uint8),
-        np.cumsum([0, *map(len, sequences)], dtype=np.int64),
-        not own.disable_adapter_trimming,
-        4 + (len(others) > 16) + (len(others) > 256),
-        own.correction and paired,
-        own.overlap_len_require,
-        own.overlap_diff_limit,
-        own.overlap_diff_percent_limit / 100.0,
-        not own.disable_quality_filtering,
-        own.qualified_quality_phred + LOWEST,
-        own.unqualified_percent_limit,
-        own.n_base_limit,
-        own.average_qual,
-        not own.disable_length_filtering,
-        own.length_required,
-        own.length_limit,
-        own.complexity_threshold if own.low_complexity_filter else -1,
-        UMI_PLACES.index(own.umi_loc or "") if own.umi else NO_UMI,
-        own.umi_len,
-        own.umi_skip,
-        np.frombuffer(own.umi_prefix.encode(), dtype=np.uint8),
-        is_64,
-        own.fastp,
+        cut_tail=_window(own, own.cut_tail, own.cut_tail_window_size, own.cut_tail_mean_quality),
+        cut_right=_window(
+            own, own.cut_right, own.cut_right_window_size, own.cut_right_mean_quality
+        ),
+        poly_g=own.poly_g_min_len if poly_g else 0,
+        poly_x=own.poly_x_min_len if own.trim_poly_x else 0,
+        adapters=np.frombuffer("".join(sequences).encode(), dtype=np.uint8),
+        adapter_ends=np.cumsum([0, *map(len, sequences)], dtype=np.int64),
+        trims_adapters=not own.disable_adapter_trimming,
+        others_need=4 + (len(others) > 16) + (len(others) > 256),
+        corrects=own.correction and paired,
+        overlap_least=own.overlap_len_require,
+        overlap_most=own.overlap_diff_limit,
+        overlap_share=own.overlap_diff_percent_limit / 100.0,
+        by_quality=not own.disable_quality_filtering,
+        qualified=own.qualified_quality_phred + LOWEST,
+        unqualified=own.unqualified_percent_limit,
+        most_n=own.n_base_limit,
+        mean=own.average_qual,
+        by_length=not own.disable_length_filtering,
+        shortest=own.length_required,
+        most_length=own.length_limit,
+        complexity=own.complexity_threshold if own.low_complexity_filter else -1,
+        umi=UMI_PLACES.index(own.umi_loc or "") if own.umi else NO_UMI,
+        umi_length=own.umi_len,
+        umi_skip=own.umi_skip,
+        umi_prefix=np.frombuffer(own.umi_prefix.encode(), dtype=np.uint8),
+        is_64=is_64,
+        as_fastp=own.fastp,
     )
+
+
+def _both(first: int, second: int | None) -> tuple[int, int]:
+    """A number for both mates, of which the second's follows the first's."""
+    return first, first if second is None else second
 
 
 def _window(own: TrimParameters, cuts: bool, size: int | None, mean: int | None) -> Window:

@@ -21,8 +21,8 @@ from ngsgpu.io.text.reader import read_batches
 from ngsgpu.run.options import RunOptions
 from ngsgpu.run.record import Batch, Made, RecordDriver, RecordStage, Task
 from ngsgpu.trim.adapters import is_two_coloured
-from ngsgpu.trim.counts import MOST_INSERT, Counts, Tally
-from ngsgpu.trim.cpu import FAILED, KEPT2, UNPAIRED1, UNPAIRED2, Room, trim_records
+from ngsgpu.trim.counts import Counts, Tally
+from ngsgpu.trim.cpu import FAILED, KEPT1, KEPT2, UNPAIRED1, UNPAIRED2, Room, trim_records
 from ngsgpu.trim.detect import SAMPLE_BASES, SAMPLE_READS, detect_adapter
 from ngsgpu.trim.duplicates import Duplicates
 from ngsgpu.trim.outputs import TrimOutputs
@@ -206,14 +206,21 @@ class Trimming(RecordStage[TrimStatistics]):
         wanted = self._outputs.numbers
         bytes_of = [self._bytes(own, begin, end) for own in mates]
         interleaved = self._paired and KEPT2 not in wanted
-        rooms = [sum(bytes_of) if interleaved else bytes_of[0]]
-        rooms += [bytes_of[-1] if KEPT2 in wanted else 0]
-        rooms += [sum(bytes_of) if number in wanted else 0 for number in (2, 3, 4)]
-        kept, *rest = (np.empty(size, dtype=np.uint8) for size in rooms)
+        whole = sum(bytes_of)
+
+        def out(number: int, size: int = whole) -> NDArray[np.uint8]:
+            return np.empty(size if number in wanted or number == KEPT1 else 0, dtype=np.uint8)
+
         bases = sum(int(own.seq_len[begin:end].sum(dtype=np.int64)) for own in mates)
         longest = int(np.diff(self._rules.adapter_ends[:3]).max(initial=0))
         return Room(
-            (kept, *rest),
+            (
+                out(KEPT1, whole if interleaved else bytes_of[0]),
+                out(KEPT2, bytes_of[-1]),
+                out(UNPAIRED1),
+                out(UNPAIRED2),
+                out(FAILED),
+            ),
             (UNPAIRED1 in wanted, UNPAIRED2 in wanted, FAILED in wanted),
             interleaved,
             np.empty(bases + 2 * longest * (end - begin), dtype=np.uint8),
