@@ -18,6 +18,7 @@ LETTERS: Final = 8
 """Letters are told apart by their lowest three bits."""
 
 KMER: Final = 5
+_SHIFT: Final = 32
 MOST_INSERT: Final = 512
 
 READS, LENGTHS, Q20, Q30 = range(4)
@@ -37,6 +38,29 @@ def _values() -> NDArray[np.int8]:
 _VALUES: Final = _values()
 
 
+class ReadSums(NamedTuple):
+    """Counts of the reads of a task, for kernels.
+
+    Attributes:
+        letters: int64 [cycles, LETTERS], letters times 2 ** 32, and the sum of their qualities.
+        kmers: int64 [4 ** KMER], in the order A, T, C, G.
+        totals: int64 [4].
+    """
+
+    letters: NDArray[np.int64]
+    kmers: NDArray[np.int64]
+    totals: NDArray[np.int64]
+
+    @classmethod
+    def none(cls, cycles: int) -> Self:
+        """Counts of no reads of at most so many bases."""
+        return cls(
+            np.zeros((cycles, LETTERS), dtype=np.int64),
+            np.zeros(4**KMER, dtype=np.int64),
+            np.zeros(4, dtype=np.int64),
+        )
+
+
 class ReadCounts(NamedTuple):
     """Counts of reads as they are at one point.
 
@@ -53,15 +77,10 @@ class ReadCounts(NamedTuple):
     totals: NDArray[np.int64]
 
     @classmethod
-    def none(cls, cycles: int) -> Self:
-        """Counts of no reads of at most so many bases."""
-        shape = cycles, LETTERS
-        return cls(
-            np.zeros(shape, dtype=np.int64),
-            np.zeros(shape, dtype=np.int64),
-            np.zeros(4**KMER, dtype=np.int64),
-            np.zeros(4, dtype=np.int64),
-        )
+    def of(cls, sums: ReadSums) -> Self:
+        """Those of a task."""
+        content = sums.letters >> _SHIFT
+        return cls(content, sums.letters - (content << _SHIFT), sums.kmers, sums.totals)
 
     def plus(self, other: ReadCounts) -> ReadCounts:
         """The sum of both."""
@@ -82,7 +101,7 @@ def _sum(one: NDArray[np.int64], other: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 @njit(nogil=True, cache=True)
-def count_read(read: Read, counts: ReadCounts) -> None:
+def count_read(read: Read, counts: ReadSums) -> None:
     """Count a read."""
     begin, end = read.span
     known = kmer = 0
@@ -91,8 +110,7 @@ def count_read(read: Read, counts: ReadCounts) -> None:
         letter, quality = read.bases[i], read.qualities[i]
         score = np.int64(quality) - LOWEST
         cycle, row = i - begin, letter & (LETTERS - 1)
-        counts.content[cycle, row] += 1
-        counts.quality[cycle, row] += score
+        counts.letters[cycle, row] += (1 << _SHIFT) + score
         good += score >= 20
         best += score >= 30
         value = _VALUES[letter]
@@ -109,8 +127,8 @@ def count_read(read: Read, counts: ReadCounts) -> None:
 class Tally(NamedTuple):
     """What a task counts; see ``Counts``."""
 
-    before: tuple[ReadCounts, ReadCounts]
-    after: tuple[ReadCounts, ReadCounts]
+    before: tuple[ReadSums, ReadSums]
+    after: tuple[ReadSums, ReadSums]
     results: NDArray[np.int64]
     totals: NDArray[np.int64]
     poly_x: NDArray[np.int64]
@@ -119,8 +137,8 @@ class Tally(NamedTuple):
     @classmethod
     def none(cls, cycles: int, mates: int) -> Self:
         """Nothing, of reads of at most so many bases."""
-        each = [ReadCounts.none(cycles if mate < mates else 0) for mate in (0, 1)]
-        again = [ReadCounts.none(cycles if mate < mates else 0) for mate in (0, 1)]
+        each = [ReadSums.none(cycles if mate < mates else 0) for mate in (0, 1)]
+        again = [ReadSums.none(cycles if mate < mates else 0) for mate in (0, 1)]
         return cls(
             (each[0], each[1]),
             (again[0], again[1]),
@@ -129,6 +147,10 @@ class Tally(NamedTuple):
             np.zeros((2, 4), dtype=np.int64),
             np.zeros(MOST_INSERT + 1, dtype=np.int64),
         )
+
+
+def _of_no_mates() -> list[ReadCounts]:
+    return [ReadCounts.of(ReadSums.none(0)) for _ in range(2)]
 
 
 @dataclass(slots=True)
@@ -147,8 +169,8 @@ class Counts:
         duplicates: reads or pairs that are equal to an earlier one.
     """
 
-    before: list[ReadCounts] = field(default_factory=lambda: [ReadCounts.none(0) for _ in "12"])
-    after: list[ReadCounts] = field(default_factory=lambda: [ReadCounts.none(0) for _ in "12"])
+    before: list[ReadCounts] = field(default_factory=_of_no_mates)
+    after: list[ReadCounts] = field(default_factory=_of_no_mates)
     results: NDArray[np.int64] = field(default_factory=lambda: np.zeros(RESULTS, dtype=np.int64))
     totals: NDArray[np.int64] = field(default_factory=lambda: np.zeros(5, dtype=np.int64))
     poly_x: NDArray[np.int64] = field(default_factory=lambda: np.zeros((2, 4), dtype=np.int64))
@@ -178,8 +200,8 @@ class Counts:
     ) -> Self:
         """What a task has counted."""
         return cls(
-            list(tally.before),
-            list(tally.after),
+            [ReadCounts.of(own) for own in tally.before],
+            [ReadCounts.of(own) for own in tally.after],
             tally.results,
             tally.totals,
             tally.poly_x,

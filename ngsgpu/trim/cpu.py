@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from ngsgpu.io.text.pairs import Mates
 from ngsgpu.jit import Integer, njit
+from ngsgpu.sequence.intrinsics import borrowed
 from ngsgpu.trim.counts import (
     CORRECTED_BASES,
     CORRECTED_READS,
@@ -30,7 +31,7 @@ from ngsgpu.trim.cuts import (
     shorten,
 )
 from ngsgpu.trim.filters import MATE_FAILED, PASSED, REASONS, RESULTS, SHORT, result_of
-from ngsgpu.trim.overlap import Overlap, correct, find_overlap
+from ngsgpu.trim.overlap import Overlap, Words, correct, find_overlap, words_for
 from ngsgpu.trim.records import load, move_umi, put_record, room_for
 from ngsgpu.trim.rules import NO_UMI, Rules
 
@@ -92,10 +93,19 @@ def trim_records(
     Returns:
         int64 [6], bytes of the outputs, and of what was cut off.
     """
-    read1, read2 = room_for(longest), room_for(longest)
-    turned = np.empty(longest, dtype=np.uint8)
-    tag = np.empty(_tag_bytes(first, second, begin, end, rules), dtype=np.uint8)
     sizes = np.zeros(6, dtype=np.int64)
+    reads = room_for(longest), room_for(longest)
+    spaces = (
+        words_for(longest),
+        np.empty(_tag_bytes(first, second, begin, end, rules), dtype=np.uint8),
+    )
+    # Counting references takes as long as trimming.
+    first, second, rules, duplicates = (
+        borrowed(first), borrowed(second), borrowed(rules), borrowed(duplicates)
+    )  # fmt: skip
+    room, tally, done = borrowed(room), borrowed(tally), borrowed(sizes)
+    read1, read2 = borrowed(reads)
+    words, tag = borrowed(spaces)
     for i in range(begin, end):
         unit = i - begin
         load(first, i, rules, read1)
@@ -110,9 +120,9 @@ def trim_records(
         left2, front2 = cut(read2, 1, rules) if paired else (True, np.int64(0))
         if left1 and left2:
             if paired:
-                _trim_pair(read1, read2, front1, front2, turned, rules, unit, room, sizes, tally)
+                _trim_pair(read1, read2, front1, front2, words, rules, unit, room, done, tally)
             else:
-                _trim_read(read1, rules, unit, room, sizes, tally)
+                _trim_read(read1, rules, unit, room, done, tally)
         result1 = result_of(read1, rules) if left1 else SHORT
         result2 = (result_of(read2, rules) if left2 else SHORT) if paired else PASSED
         tally.results[max(result1, result2)] += 2 if paired else 1
@@ -120,13 +130,13 @@ def trim_records(
         if len(duplicates) and duplicates[unit]:
             continue
         if paired:
-            _put_pair(first, second, i, read1, read2, result1, result2, umi, rules, room, sizes,
+            _put_pair(first, second, i, read1, read2, result1, result2, umi, rules, room, done,
                       tally)  # fmt: skip
         elif result1 == PASSED:
-            _put(KEPT1, first, i, read1, umi, PASSED, room, sizes)
+            _put(KEPT1, first, i, read1, umi, PASSED, room, done)
             count_read(read1, tally.after[0])
         elif room.wanted[2]:
-            _put(FAILED, first, i, read1, umi, result1, room, sizes)
+            _put(FAILED, first, i, read1, umi, result1, room, done)
     return sizes
 
 
@@ -144,14 +154,14 @@ def _tag_bytes(first: Mates, second: Mates, begin: Integer, end: Integer, rules:
 
 @njit(nogil=True, cache=True)
 def _trim_pair(
-    read1: Read, read2: Read, front1: Integer, front2: Integer, turned: NDArray[np.uint8],
+    read1: Read, read2: Read, front1: Integer, front2: Integer, words: Words,
     rules: Rules, unit: Integer, room: Room, sizes: NDArray[np.int64], tally: Tally,
 ) -> None:  # fmt: skip
     """Cut tails and adapters off both mates."""
     if rules.poly_g:
         cut_poly_g(read1, rules.poly_g)
         cut_poly_g(read2, rules.poly_g)
-    overlap = find_overlap(read1, read2, turned, rules)
+    overlap = find_overlap(read1, read2, words, rules)
     _count_insert(read1, read2, overlap, front1 + front2, tally)
     if rules.corrects:
         reads, bases = correct(read1, read2, overlap)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.io.text.pairs import Mates
+from ngsgpu.io.text.put import put_bytes
 from ngsgpu.jit import Integer, njit
 from ngsgpu.trim.cuts import Read, length_of
 from ngsgpu.trim.rules import LOWEST, UMI_PLACES, Rules
@@ -42,23 +43,12 @@ def load(mates: Mates, i: Integer, rules: Rules, read: Read) -> None:
     """Load a record, with qualities in Phred+33."""
     length = np.int64(mates.seq_len[i])
     start, quality = mates.seq_start[i], mates.qual_start[i]
-    for at in range(length):
-        read.bases[at] = mates.data[start + at]
-        read.qualities[at] = mates.data[quality + at]
+    put_bytes(read.bases, 0, mates.data, start, start + length)
+    put_bytes(read.qualities, 0, mates.data, quality, quality + length)
     if rules.is_64:
         for at in range(length):
             read.qualities[at] = max(LOWEST, read.qualities[at] - (_PHRED64 - LOWEST))
     read.span[0], read.span[1] = 0, length
-
-
-@njit(nogil=True, cache=True)
-def _copy(
-    data: NDArray[np.uint8], start: Integer, end: Integer, out: NDArray[np.uint8], at: Integer
-) -> Integer:
-    """Append bytes; return where the next go."""
-    for i in range(start, end):
-        out[at + i - start] = data[i]
-    return at + max(0, end - start)
 
 
 @njit(nogil=True, cache=True)
@@ -82,14 +72,14 @@ def put_record(
     while split < end and mates.data[split] != _SPACE:
         split += 1
     out[at] = _AT
-    at = _copy(mates.data, start, split, out, at + 1)
-    at = _copy(umi, 0, len(umi), out, at)
-    at = _copy(mates.data, split, end, out, at)
+    at = put_bytes(out, at + 1, mates.data, start, split)
+    at = put_bytes(out, at, umi, 0, len(umi))
+    at = put_bytes(out, at, mates.data, split, end)
     if len(reason):
         out[at] = _SPACE
-        at = _copy(reason, 0, len(reason), out, at + 1)
+        at = put_bytes(out, at + 1, reason, 0, len(reason))
     out[at] = _LF
-    at = _copy(read.bases, read.span[0], read.span[1], out, at + 1)
+    at = put_bytes(out, at + 1, read.bases, read.span[0], read.span[1])
     out[at] = _LF
     plus = mates.seq_start[i] + mates.seq_len[i]
     while mates.data[plus] != _PLUS:
@@ -97,9 +87,9 @@ def put_record(
     behind = mates.qual_start[i]
     while behind > plus and (mates.data[behind - 1] == _LF or mates.data[behind - 1] == _CR):
         behind -= 1
-    at = _copy(mates.data, plus, behind, out, at + 1)
+    at = put_bytes(out, at + 1, mates.data, plus, behind)
     out[at] = _LF
-    at = _copy(read.qualities, read.span[0], read.span[1], out, at + 1)
+    at = put_bytes(out, at + 1, read.qualities, read.span[0], read.span[1])
     out[at] = _LF
     return at + 1
 
@@ -129,7 +119,7 @@ def move_umi(
     out[at] = _COLON
     at += 1
     if len(rules.umi_prefix):
-        at = _copy(rules.umi_prefix, 0, len(rules.umi_prefix), out, at)
+        at = put_bytes(out, at, rules.umi_prefix, 0, len(rules.umi_prefix))
         out[at] = _UNDERSCORE
         at += 1
     begin = at
@@ -153,7 +143,7 @@ def _take(read: Read, rules: Rules, out: NDArray[np.uint8], at: Integer) -> Inte
     """Append the first bases of a read and cut them off; at least one base stays."""
     length = length_of(read)
     size = min(length, rules.umi_length)
-    at = _copy(read.bases, read.span[0], read.span[0] + size, out, at)
+    at = put_bytes(out, at, read.bases, read.span[0], read.span[0] + size)
     read.span[0] += max(0, min(length - 1, size + rules.umi_skip))
     return at
 
@@ -169,7 +159,7 @@ def _put_first_index(mates: Mates, i: Integer, out: NDArray[np.uint8], at: Integ
         if mates.data[place] == _PLUS:
             stop = place
         if mates.data[place] == _COLON:
-            return _copy(mates.data, place + 1, stop, out, at)
+            return put_bytes(out, at, mates.data, place + 1, stop)
     return at
 
 
@@ -181,5 +171,5 @@ def _put_last_index(mates: Mates, i: Integer, out: NDArray[np.uint8], at: Intege
         return at
     for place in range(end - 1 - _SHORTEST_INDEX, start - 1, -1):
         if mates.data[place] == _COLON or mates.data[place] == _PLUS:
-            return _copy(mates.data, place + 1, end, out, at)
+            return put_bytes(out, at, mates.data, place + 1, end)
     return at
