@@ -71,6 +71,24 @@ class Room(NamedTuple):
     adapter_sizes: NDArray[np.int64]
 
 
+class Space(NamedTuple):
+    """Workspace of a task.
+
+    Attributes:
+        read1: first mate.
+        read2: second mate.
+        words: of both.
+        tag: uint8, what is put into names.
+        sizes: int64 [6], bytes of the outputs, and of what was cut off.
+    """
+
+    read1: Read
+    read2: Read
+    words: Words
+    tag: NDArray[np.uint8]
+    sizes: NDArray[np.int64]
+
+
 @njit(nogil=True, cache=True)
 def trim_records(
     first: Mates, second: Mates, paired: bool, begin: Integer, end: Integer, longest: Integer,
@@ -93,19 +111,26 @@ def trim_records(
     Returns:
         int64 [6], bytes of the outputs, and of what was cut off.
     """
-    sizes = np.zeros(6, dtype=np.int64)
-    reads = room_for(longest), room_for(longest)
-    spaces = (
+    space = Space(
+        room_for(longest),
+        room_for(longest),
         words_for(longest),
         np.empty(_tag_bytes(first, second, begin, end, rules), dtype=np.uint8),
+        np.zeros(6, dtype=np.int64),
     )
-    # Counting references takes as long as trimming.
-    first, second, rules, duplicates = (
-        borrowed(first), borrowed(second), borrowed(rules), borrowed(duplicates)
-    )  # fmt: skip
-    room, tally, done = borrowed(room), borrowed(tally), borrowed(sizes)
-    read1, read2 = borrowed(reads)
-    words, tag = borrowed(spaces)
+    _trim_all(first, second, paired, begin, end, rules, duplicates, room, tally, space)
+    return space.sizes
+
+
+@njit(nogil=True, cache=True)
+def _trim_all(
+    first: Mates, second: Mates, paired: bool, begin: Integer, end: Integer, rules: Rules,
+    duplicates: NDArray[np.bool_], room: Room, tally: Tally, space: Space,
+) -> None:  # fmt: skip
+    """See ``trim_records``, which owns everything: to count references takes as long as this."""
+    first, second, rules = borrowed(first), borrowed(second), borrowed(rules)
+    duplicates, room, tally = borrowed(duplicates), borrowed(room), borrowed(tally)
+    read1, read2, words, tag, done = borrowed(space)
     for i in range(begin, end):
         unit = i - begin
         load(first, i, rules, read1)
@@ -137,7 +162,6 @@ def trim_records(
             count_read(read1, tally.after[0])
         elif room.wanted[2]:
             _put(FAILED, first, i, read1, umi, result1, room, done)
-    return sizes
 
 
 @njit(nogil=True, cache=True)
