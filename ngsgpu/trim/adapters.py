@@ -30,6 +30,11 @@ def begin_of_known(sequence: str) -> str:
     return next((known for known in known_adapters() if sequence.startswith(known)), "")
 
 
+def may_be_known(begin: str) -> bool:
+    """Whether what begins so may begin with a known adapter."""
+    return any(begin.startswith(known) or known.startswith(begin) for known in known_adapters())
+
+
 def is_two_coloured(name: bytes) -> bool:
     """Whether a read is from a sequencer that shows G by darkness, by its name without ``@``."""
     return name.startswith(TWO_COLOURED)
