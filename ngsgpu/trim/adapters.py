@@ -10,8 +10,8 @@ from functools import cache
 from importlib.resources import files
 from typing import Final
 
-TWO_COLOURED: Final = (b"NS", b"NB", b"NDX", b"A0")
-"""First letters of the names of reads of NextSeq 500, 550 and 550Dx, and NovaSeq 6000."""
+TWO_COLOURED: Final = (b"@NS", b"@NB", b"@NDX", b"@A0")
+"""How names of reads begin that are from NextSeq 500, 550 and 550Dx, or NovaSeq 6000."""
 
 
 @cache
@@ -36,5 +36,5 @@ def may_be_known(begin: str) -> bool:
 
 
 def is_two_coloured(name: bytes) -> bool:
-    """Whether a read is from a sequencer that shows G by darkness, by its name without ``@``."""
+    """Whether a read is from a sequencer in which no signal reads as G, by its name with ``@``."""
     return name.startswith(TWO_COLOURED)

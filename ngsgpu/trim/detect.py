@@ -55,16 +55,10 @@ _CODES = np.full(256, _OTHER, dtype=np.uint8)
 _CODES[list(LETTERS.encode())] = range(4)
 
 
-def sample_size(lengths: NDArray[np.integer], reads: int = 0, bases: int = 0) -> int:
-    """How many of the next reads belong to the sample.
-
-    Args:
-        lengths: of the next reads, in bases.
-        reads: how many the sample has already.
-        bases: of these reads.
-    """
-    before = bases + np.cumsum(lengths, dtype=np.int64) - lengths
-    return min(int(np.searchsorted(before, SAMPLE_BASES)), max(0, SAMPLE_READS - reads))
+def sample_size(lengths: NDArray[np.integer]) -> int:
+    """How many of the first reads of a file are the sample, by the lengths of the reads."""
+    before = np.cumsum(lengths, dtype=np.int64) - lengths
+    return min(int(np.searchsorted(before, SAMPLE_BASES)), SAMPLE_READS)
 
 
 def detect_adapter(
