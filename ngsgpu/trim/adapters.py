@@ -10,8 +10,8 @@ from functools import cache
 from importlib.resources import files
 from typing import Final
 
-TWO_COLOURED: Final = (b"NS", b"NB", b"NDX", b"A0")
-"""First letters of the names of reads of NextSeq 500, 550 and 550Dx, and NovaSeq 6000."""
+TWO_COLOURED: Final = (b"@NS", b"@NB", b"@NDX", b"@A0")
+"""How names of reads begin that are from NextSeq 500, 550 and 550Dx, or NovaSeq 6000."""
 
 
 @cache
@@ -30,6 +30,11 @@ def begin_of_known(sequence: str) -> str:
     return next((known for known in known_adapters() if sequence.startswith(known)), "")
 
 
+def may_be_known(begin: str) -> bool:
+    """Whether what begins so may begin with a known adapter."""
+    return any(begin.startswith(known) or known.startswith(begin) for known in known_adapters())
+
+
 def is_two_coloured(name: bytes) -> bool:
-    """Whether a read is from a sequencer that shows G by darkness, by its name without ``@``."""
+    """Whether a read is from a sequencer in which no signal reads as G, by its name with ``@``."""
     return name.startswith(TWO_COLOURED)

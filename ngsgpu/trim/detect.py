@@ -2,9 +2,10 @@
 
 Reads that are longer than their fragments share what follows these. So a 10-mer that is far more
 frequent than the mean is a seed, if it is not repetitive: it is extended forwards and backwards as
-long as nearly all reads that have it agree. Backwards it ends where the fragments begin to differ,
-or reads begin; it is an adapter if forwards, too, it ends because few reads are left, or if it
-begins with a known adapter.
+long as nearly all reads that have it agree. If the result begins with a known adapter, this is the
+one. Any other sequence is one only if in both directions few reads were left in the end, not if
+they differed: so an unknown adapter is found after fragments that are next to nothing (adapter
+dimers, amplicons look the same), but not after varied ones.
 
 Every threshold and tie is fastp's, whose 10-mers are ordered as numbers of the digits A, T, C, G.
 """
@@ -18,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.jit import Integer, njit
-from ngsgpu.trim.adapters import begin_of_known
+from ngsgpu.trim.adapters import begin_of_known, may_be_known
 
 SAMPLE_READS: Final = 256 * 1024
 """Reads of a sample, at most."""
@@ -47,21 +48,17 @@ _LEAST_SHARE = 0.95
 """Reads that an extension needs, and the part of them that must agree."""
 _OTHER = 4
 _N = 78
+_BLOCK = 16
+"""Letters of a stretch that are taken from memory at once."""
 
 _CODES = np.full(256, _OTHER, dtype=np.uint8)
 _CODES[list(LETTERS.encode())] = range(4)
 
 
-def sample_size(lengths: NDArray[np.integer], reads: int = 0, bases: int = 0) -> int:
-    """How many of the next reads belong to the sample.
-
-    Args:
-        lengths: of the next reads, in bases.
-        reads: how many the sample has already.
-        bases: of these reads.
-    """
-    before = bases + np.cumsum(lengths, dtype=np.int64) - lengths
-    return min(int(np.searchsorted(before, SAMPLE_BASES)), max(0, SAMPLE_READS - reads))
+def sample_size(lengths: NDArray[np.integer]) -> int:
+    """How many of the first reads of a file are the sample, by the lengths of the reads."""
+    before = np.cumsum(lengths, dtype=np.int64) - lengths
+    return min(int(np.searchsorted(before, SAMPLE_BASES)), SAMPLE_READS)
 
 
 def detect_adapter(
@@ -95,9 +92,12 @@ def detect_adapter(
         at = positions[found].astype(np.int64)
         read = reads[found]
         begin, room = starts[read] + at, ends[read] - at - K
-        after, ended = dominant_path(bases, begin + K, room, 1)
         before, began = dominant_path(bases, begin - 1, at, -1)
-        adapter = (before[::-1] + text_of(seed) + after)[:LONGEST]
+        adapter = before[::-1] + text_of(seed)
+        if not (began or may_be_known(adapter[:LONGEST])):
+            continue
+        after, ended = dominant_path(bases, begin + K, room, 1)
+        adapter = (adapter + after)[:LONGEST]
         if known := begin_of_known(adapter):
             return known
         if ended and began:
@@ -222,28 +222,38 @@ def _follow(
 ) -> tuple[int, bool]:
     """Write the path of ``dominant_path``; its length, and whether few stretches are left then."""
     left = np.arange(len(begins))
+    block = _letters(bases, begins, room, step)
     for depth in range(len(path) + 1):
+        column = depth % _BLOCK
+        if column == 0 and depth > 0:
+            begins, room = begins[left] + step * _BLOCK, room[left] - _BLOCK
+            left = np.arange(len(begins))
+            block = _letters(bases, begins, room, step)
         counts = np.zeros(8, dtype=np.int64)
-        kept = 0
         for i in left:
-            if depth < room[i]:
-                letter = bases[begins[i] + step * depth]
-                if letter != _N:
-                    counts[letter & 7] += 1
-                    left[kept] = i
-                    kept += 1
-        if kept < _LEAST_TOTAL:
-            return depth, True
-        most = counts.argmax()
-        if counts[most] / kept < _LEAST_SHARE:
-            return depth, False
+            if block[i, column] != _N:
+                counts[block[i, column] & 7] += 1
+        total, most = counts.sum(), counts.argmax()
+        if total < _LEAST_TOTAL or counts[most] / total < _LEAST_SHARE:
+            return depth, total < _LEAST_TOTAL
         agreeing = 0
-        for i in left[:kept]:
-            letter = bases[begins[i] + step * depth]
-            if letter & 7 == most:
-                if agreeing == 0:
-                    path[depth] = letter
+        for i in left:
+            letter = block[i, column]
+            if letter != _N and letter & 7 == most:
                 left[agreeing] = i
                 agreeing += 1
         left = left[:agreeing]
+        path[depth] = block[left[0], column]
     return len(path), True
+
+
+@njit(nogil=True, cache=True)
+def _letters(
+    bases: NDArray[np.uint8], begins: NDArray[np.int64], room: NDArray[np.int64], step: int
+) -> NDArray[np.uint8]:
+    """The next letters of each stretch, N behind its end, side by side: uint8[n, _BLOCK]."""
+    block = np.full((len(begins), _BLOCK), _N, dtype=np.uint8)
+    for i in range(len(begins)):
+        for k in range(min(_BLOCK, room[i])):
+            block[i, k] = bases[begins[i] + step * k]
+    return block
