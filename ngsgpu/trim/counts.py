@@ -53,7 +53,7 @@ class ReadSums(NamedTuple):
 
     @classmethod
     def none(cls, cycles: int) -> Self:
-        """Counts of no reads of at most so many bases."""
+        """Counts of no reads of up to this many bases."""
         return cls(
             np.zeros((cycles, LETTERS), dtype=np.int64),
             np.zeros(4**KMER, dtype=np.int64),
@@ -136,7 +136,7 @@ class Tally(NamedTuple):
 
     @classmethod
     def none(cls, cycles: int, mates: int) -> Self:
-        """Nothing, of reads of at most so many bases."""
+        """Nothing, of reads of up to this many bases."""
         each = [ReadSums.none(cycles if mate < mates else 0) for mate in (0, 1)]
         again = [ReadSums.none(cycles if mate < mates else 0) for mate in (0, 1)]
         return cls(

@@ -23,7 +23,7 @@ from ngsgpu.run.record import Batch, Made, RecordDriver, RecordStage, Task
 from ngsgpu.trim.adapters import is_two_coloured
 from ngsgpu.trim.counts import Counts, Tally
 from ngsgpu.trim.cpu import FAILED, KEPT1, KEPT2, UNPAIRED1, UNPAIRED2, Room, trim_records
-from ngsgpu.trim.detect import SAMPLE_BASES, SAMPLE_READS, detect_adapter
+from ngsgpu.trim.detect import SAMPLE_BASES, SAMPLE_READS, detect_adapter, sample_size
 from ngsgpu.trim.duplicates import Duplicates
 from ngsgpu.trim.outputs import TrimOutputs
 from ngsgpu.trim.params import AUTO, TrimParameters
@@ -135,12 +135,10 @@ class Trimming(RecordStage[TrimStatistics]):
         own = self._parameters
         looked_at: list[Batch] = []
         detects = [own.detects(self._paired, mate == 1) for mate in (0, 1)]
-        reads = bases = 0
         for batch in batches:
             looked_at.append(batch)
-            reads += len(batch.mates[0].seq_len)
-            bases += int(batch.mates[0].seq_len.sum(dtype=np.int64))
-            if not any(detects) or reads >= SAMPLE_READS or bases >= SAMPLE_BASES:
+            wanted = [mate for mate in (0, 1) if detects[mate]]
+            if all(_is_enough(looked_at, mate) for mate in wanted):
                 break
         if looked_at:
             self._two_colours = is_two_coloured(_first_name(looked_at[0].mates[0]))
@@ -166,6 +164,11 @@ class Trimming(RecordStage[TrimStatistics]):
             return self._adapters[mate]
         own = [batch.mates[mate] for batch in looked_at]
         found = _detected(own, self._parameters.trim_tail1)
+        if set(found) - set("ACGT"):
+            raise UsageError(
+                f"the adapter that was detected has other letters than A, C, G and T: {found}; "
+                f"give it with `adapter_sequence`{'_r2' * mate}, or `disable_adapter_trimming`"
+            )
         of = f" of mates {mate + 1}" if self._paired else ""
         logger.info("adapter%s: %s", of, found or "none detected")
         return found
@@ -179,7 +182,7 @@ class Trimming(RecordStage[TrimStatistics]):
         return Counts()
 
     def prepare(self, task: Task) -> Task:
-        """See ``RecordStage``: which reads are duplicates is told in their order."""
+        """See ``RecordStage``: duplicates are found in the order of the reads."""
         if not self._parameters.dedup:
             return task
         assert self._duplicates is not None
@@ -288,6 +291,13 @@ def _first_name(mates: Mates) -> bytes:
     return bytes(mates.data[mates.header_start[0] - 1 : mates.header_end[0]])
 
 
+def _is_enough(batches: list[Batch], mate: int) -> bool:
+    """Whether batches have all reads that an adapter is detected from."""
+    lengths = [batch.mates[mate].seq_len for batch in batches]
+    reads, bases = sum(map(len, lengths)), sum(int(own.sum(dtype=np.int64)) for own in lengths)
+    return reads >= SAMPLE_READS or bases >= SAMPLE_BASES
+
+
 def _detected(mates: list[Mates], tail: int) -> str:
     """The adapter of a sample of reads."""
     starts, shift = [], 0
@@ -297,8 +307,7 @@ def _detected(mates: list[Mates], tail: int) -> str:
     if not starts:
         return ""
     lengths = np.concatenate([own.seq_len for own in mates])
-    before = np.cumsum(lengths, dtype=np.int64) - lengths
-    count = min(SAMPLE_READS, int(np.count_nonzero(before < SAMPLE_BASES)))
+    count = sample_size(lengths)
     data = np.concatenate([own.data for own in mates])
     return detect_adapter(data, np.concatenate(starts)[:count], lengths[:count], tail)
 

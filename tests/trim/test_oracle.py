@@ -90,9 +90,7 @@ def test_same_reads(tmp_path: Path, seed: int) -> None:
     keys = ("out1", "out2", "unpaired1", "unpaired2")[: len(names)]
     outputs = TrimOutputs(**{key: str(path) for key, path in zip(keys, named, strict=True)})
     options = RunOptions(threads=3, units_per_task=rng.choice([1, 7, 1000]), chunk_bytes=5000)
-    statistics = trim_files(
-        files[:1], files[1:], outputs, parameters=parameters, options=options
-    )
+    statistics = trim_files(files[:1], files[1:], outputs, parameters=parameters, options=options)
     assert [path.read_bytes() for path in named] == expected[: len(names)]
     assert statistics.reads["total"] == len(units) * len(units[0])
     assert statistics.reads["kept"] == sum(text.count(b"\n") for text in expected[:2]) // 4
