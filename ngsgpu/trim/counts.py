@@ -78,7 +78,7 @@ class ReadCounts(NamedTuple):
 
     @classmethod
     def of(cls, sums: ReadSums) -> Self:
-        """Those of a task."""
+        """Separate the counts of a task."""
         content = sums.letters >> _SHIFT
         return cls(content, sums.letters - (content << _SHIFT), sums.kmers, sums.totals)
 
