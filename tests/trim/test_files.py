@@ -108,10 +108,7 @@ def test_bad_input(ngsgpu: Commands, tmp_path: Path, mates: list[Path]) -> None:
     for words, message in (
         (["-i", broken], "record 201"),
         (["-i", write(tmp_path / "r.fa", fasta([]) + b">x\nACGT\n")], "needs qualities"),
-        (
-            ["-i", mates[0], "--adapter-fasta", write(tmp_path / "a.fa", b">x\nACG\n")],
-            "no sequence",
-        ),
+        (["-i", mates[0], "--adapter-fasta", short], "no sequence"),
         (["-i", mates[0], "--adapter-fasta", tmp_path / "none.fa"], "none.fa"),
     ):
         done = ngsgpu("trim", *words, "-o", tmp_path / "o.fq", "-j", tmp_path / "j.json")
@@ -125,7 +122,4 @@ def test_nothing_to_trim(ngsgpu: Commands, tmp_path: Path) -> None:
     done = ngsgpu("trim", "-i", empty, "-o", tmp_path / "o.fq", "-j", tmp_path / "j.json")
     assert done.status == 0, done.err
     assert (tmp_path / "o.fq").read_bytes() == b""
-    assert (
-        json.loads((tmp_path / "j.json").read_text())["summary"]["before_filtering"]["total_reads"]
-        == 0
-    )
+    assert read_json(tmp_path / "j.json")["summary"]["before_filtering"]["total_reads"] == 0
