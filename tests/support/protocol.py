@@ -67,6 +67,13 @@ REST = {"--remaining1": "1.fq", "--remaining2": "2.fq"}
 UNMERGED = {"--unmerged1": "1.fq", "--unmerged2": "2.fq"}
 
 STAGES = {
+    "trim": Stage(
+        "trim --cut_tail --cut_tail_mean_quality 28 -q 25",
+        {**MATES, "--failed-out": "failed.fq"},
+        "--interleaved-in",
+        joined=True,
+        backends=False,
+    ),
     "correct": Stage("correct --coverage 40", MATES, joined=True),
     "spectrum": Stage("correct --method spectrum", MATES, joined=True),
     "merge": Stage("merge", {"-o": "merged.fq", **UNMERGED}, "--interleaved-in"),
