@@ -77,7 +77,7 @@ def run(settings: argparse.Namespace, work: Path) -> dict[str, Any]:
     return {
         **head("ngsgpu.benchmark.trimming", 1),
         "fastp": answer("fastp", "--version").strip(),
-        "pairs": sum(1 for _ in settings.first.open("rb")) // 4,
+        "pairs": _records(settings.first),
         "settings": {"threads": settings.threads, "repeats": settings.repeats},
         "runs": [
             {
@@ -90,6 +90,11 @@ def run(settings: argparse.Namespace, work: Path) -> dict[str, Any]:
         ],
         "differences": sorted(set(differences)),
     }
+
+
+def _records(path: Path) -> int:
+    with path.open("rb") as file:
+        return sum(1 for _ in file) // 4
 
 
 def table(document: dict[str, Any]) -> str:
