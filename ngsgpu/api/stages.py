@@ -18,6 +18,7 @@ from ngsgpu.io.text.diagnose import PhredOffset
 from ngsgpu.merge import MergeOutputs, MergeParameters, merge_files
 from ngsgpu.spectrum import SpectrumParameters
 from ngsgpu.spectrum import correct_files as correct_by_spectrum
+from ngsgpu.trim import TrimOutputs, TrimParameters, trim_files
 
 
 @overload
@@ -136,6 +137,39 @@ def merge(
         result = Merged(folder, [merged], statistics)
         result.unmerged = Result(folder, [first, second], statistics)
         return result
+
+
+def trim(
+    reads: Source,
+    mates: Source | None = None,
+    parameters: TrimParameters | None = None,
+    *,
+    interleaved: bool = False,
+    phred64: bool = False,
+    **how: Unpack[How],
+) -> Result[Any]:
+    """Cut adapters and poor ends off, and leave out poor reads, as ``ngsgpu trim``.
+
+    Args:
+        reads: single reads, first mates, or pairs.
+        mates: second mates.
+        parameters: what is trimmed and kept.
+        interleaved: whether files of ``reads`` hold both mates.
+        phred64: whether qualities are Phred+64.
+        how: see ``How``.
+
+    Returns:
+        The reads, or pairs, that are kept.
+
+    Raises:
+        NgsgpuError: as of ``trim_files``.
+    """
+
+    def files(first: Any, out1: Any, second: Any, out2: Any, **more: Any) -> Any:
+        outputs = TrimOutputs(out1=out1[0], out2=out2[0] if out2 else None)
+        return trim_files(first, second, outputs, parameters=parameters, phred64=phred64, **more)
+
+    return _reads_of(files, reads, mates, interleaved, how)
 
 
 def assemble(
