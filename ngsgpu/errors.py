@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Final
 
@@ -45,6 +45,14 @@ class NgsgpuError(Exception):
     """Something went wrong that a user can understand; the message is one line."""
 
     exit_status = 1
+
+    def reword(self, change: Callable[[str], str]) -> None:
+        """Change the message.
+
+        Args:
+            change: makes the new text from the old one.
+        """
+        self.args = (change(str(self)),)
 
 
 class UsageError(NgsgpuError):
@@ -128,6 +136,11 @@ class InputError(NgsgpuError):
             where.append(f"line {self.line:,}")
         return f"{', '.join(where)}: {self.cause}; {self.remedy}"
 
+    def reword(self, change: Callable[[str], str]) -> None:
+        """Change the cause and the remedy, not the file's name."""
+        self.cause, self.remedy = change(self.cause), change(self.remedy)
+        super().reword(str)
+
 
 def unreadable(path: str | Path, error: OSError) -> InputError:
     """The one-line error for an input that cannot be opened or read."""
@@ -142,8 +155,8 @@ def out_of_memory(error: BaseException) -> str:
     cause = " ".join(str(error).split())
     cause = cause if len(cause) <= _LONGEST_CAUSE else ""  # libraries write essays
     return (
-        f"memory ran out{f' ({cause})' if cause else ''}; use fewer threads (-t 1), give less "
-        "data at a time, or run it where more memory is granted (ulimit -v, the job's limit)"
+        f"memory ran out{f' ({cause})' if cause else ''}; use fewer threads (`threads=1`), give "
+        "less data at a time, or run it where more memory is granted (ulimit -v, the job's limit)"
     )
 
 

@@ -77,7 +77,7 @@ def compact_on_gpu(
         if size > MOST_NODES or needed > budget:
             raise DeviceMemoryError(
                 f"the graph of {size:,} k-mers takes {format_size(needed)} of GPU memory and "
-                f"{format_size(budget)} may be used; raise --gpu-memory, or use --backend cpu"
+                f"{format_size(budget)} may be used; raise `gpu_memory`, or use `backend='cpu'`"
             )
         arena = Arena(min(budget, needed + _UNITIG_BYTES * size))
         with arena.in_use():

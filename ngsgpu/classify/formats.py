@@ -52,11 +52,6 @@ class Format:
     names: tuple[str, ...] = ()
     metavar: str = "FILE"
 
-    @property
-    def flag(self) -> str:
-        """The option as messages name it."""
-        return self.names[0] if self.names else f"--{self.name.replace('_', '-')}"
-
     def needs(self, kind: type) -> list[str]:
         """What its maker takes.
 
@@ -72,7 +67,7 @@ class Format:
                 found.append(parameter.name)
             elif parameter.default is parameter.empty:
                 raise UsageError(
-                    f"{self.flag}: {self.maker} takes {parameter.name!r}, which there is not of "
+                    f"`{self.name}`: {self.maker} takes {parameter.name!r}, which there is not of "
                     f"{self.of}"
                 )
         return found
@@ -90,7 +85,7 @@ class Format:
         try:
             found: Callable[..., Any] = getattr(importlib.import_module(module), function)
         except (ImportError, AttributeError) as error:
-            raise UsageError(f"{self.flag} cannot be written: {error}") from error
+            raise UsageError(f"`{self.name}` cannot be written: {error}") from error
         return found
 
 

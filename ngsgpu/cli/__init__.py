@@ -21,6 +21,7 @@ import click
 from ngsgpu._version import __version__
 from ngsgpu.cli import standard
 from ngsgpu.cli.adapter import Entry, Group
+from ngsgpu.cli.wording import as_typed
 from ngsgpu.ending import Terminated, handle_termination, leave, message_of, status_of
 from ngsgpu.errors import OUT_OF_MEMORY, NgsgpuError, is_out_of_memory, out_of_memory
 
@@ -117,10 +118,16 @@ def _log_to_stderr() -> None:
         def stream(self, _: Any) -> None:
             pass
 
+    class Worded(logging.Formatter):
+        """Name options where the core names parameters."""
+
+        def format(self, record: logging.LogRecord) -> str:
+            return as_typed(super().format(record))
+
     logger = logging.getLogger("ngsgpu")
     if not logger.handlers:
         handler = Stderr()
-        handler.setFormatter(logging.Formatter("ngsgpu: %(message)s"))
+        handler.setFormatter(Worded("ngsgpu: %(message)s"))
         logger.addHandler(handler)
     logger.setLevel(logging.INFO)
 
@@ -193,7 +200,7 @@ def _unforeseen(error: Exception) -> int:
     if os.environ.get("NGSGPU_DEBUG"):
         raise error
     if any(map(is_out_of_memory, causes)):
-        standard.say_error(str(out_of_memory(error)))
+        standard.say_error(as_typed(out_of_memory(error)))
         return OUT_OF_MEMORY
     if isinstance(error, RuntimeError):
         raise error

@@ -257,6 +257,7 @@ def _classify_stream(
         The exit status, of the worst failure.
     """
     from ngsgpu.classify.run.stream import classify_stream
+    from ngsgpu.cli.wording import as_typed
 
     def done(statistics: ClassificationStatistics) -> None:
         if not (quiet or outputs.candidates):
@@ -264,8 +265,8 @@ def _classify_stream(
 
     with open(0, encoding="utf-8-sig", errors="replace", closefd=False) as lines:
         failures = classify_stream(
-            classifier, lines, outputs, click.echo, done, also_read=also_read,
-            phred_offset=phred_offset,
+            classifier, lines, outputs, lambda line: click.echo(as_typed(line)), done,
+            also_read=also_read, phred_offset=phred_offset,
         )  # fmt: skip
     _say([], classifier.engine.database, quiet or outputs.candidates is not None)
     return max(failures, default=0)

@@ -16,6 +16,7 @@ from types import UnionType
 from typing import (
     Annotated,
     Any,
+    Final,
     Generic,
     Literal,
     TypeVar,
@@ -29,6 +30,8 @@ from ngsgpu.declared.options import Option, option_of
 from ngsgpu.declared.roles import Role
 
 T = TypeVar("T")
+
+_FAMILIAR: Final = ("-i", "-I", "-o", "-O", "-d")
 
 
 class Options(Generic[T]):
@@ -82,6 +85,11 @@ class Parameter:
         if self.option.is_argument:
             return self.option.metavar
         return max(self.option.names, key=len, default=f"--{self.name.replace('_', '-')}")
+
+    @property
+    def shown(self) -> str:
+        """Name in messages: as `flag`, but of the main files of all commands the short option."""
+        return next((name for name in self.option.names if name in _FAMILIAR), self.flag)
 
 
 def parameters_of(function: Callable[..., Any]) -> list[Parameter]:

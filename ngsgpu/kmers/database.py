@@ -248,5 +248,5 @@ def check_same(databases: Sequence[tuple[str, KmerDatabase]]) -> None:
             raise InputError(
                 path,
                 f"has {other.parameters.kmer}-mers and {first} has {one.parameters.kmer}-mers",
-                "count both with the same --kmer",
+                "count both with the same k-mer length",
             )

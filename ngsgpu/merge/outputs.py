@@ -196,14 +196,14 @@ class MergeOutputs:
             UsageError: names them.
         """
         if self.second is not None and self.first is None:
-            raise UsageError("--unmerged2 needs --unmerged1")
+            raise UsageError("`unmerged2` needs `unmerged1`")
         if parameters.correct_only:
             if self.merged is not None:
-                raise UsageError("--correct-only merges nothing; omit -o")
+                raise UsageError("`correct_only` merges nothing; omit `out`")
             if self.first is None:
                 raise UsageError(
-                    "--correct-only needs an output for the reads: --unmerged1 and --unmerged2, or "
-                    "--unmerged1 and --interleaved-out"
+                    "`correct_only` needs an output for the reads: `unmerged1` and `unmerged2`, or "
+                    "`unmerged1` and `interleaved_out`"
                 )
         elif self.merged is None:
-            raise UsageError("no output given; name one for the merged reads with -o")
+            raise UsageError("no output given; name one for the merged reads with `out`")

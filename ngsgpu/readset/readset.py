@@ -270,7 +270,7 @@ class ReadSetBuilder:
                 raise InputError(
                     batch.path,
                     "FASTA and FASTQ are mixed in one run",
-                    "give files of one format, or --quality-bits 0",
+                    "give files of one format, or `quality_bits=0`",
                 )
         if self._fasta:
             self.quality_bits = 0

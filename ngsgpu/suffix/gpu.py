@@ -54,7 +54,7 @@ def check_fit(size: int, limit: int | None) -> int:
         raise DeviceMemoryError(
             f"the suffix array of {size:,} letters takes {format_size(needed)} of GPU memory and "
             f"{format_size(budget)} may be used, for at most {MOST_LETTERS:,} letters; use "
-            "--backend cpu"
+            "`backend='cpu'`"
         )
     return needed
 

@@ -101,7 +101,7 @@ def check_team_fit(size: int, team: Team, limit: int | None) -> int:
         raise DeviceMemoryError(
             f"the suffix array of {size:,} letters takes {format_size(needed)} of each of "
             f"{len(team)} GPUs and {format_size(budget)} may be used; use more GPUs, or "
-            "--backend cpu"
+            "`backend='cpu'`"
         )
     return needed
 

@@ -139,8 +139,8 @@ def test_makers_take_what_there_is(own: Format) -> None:
 
 def test_a_maker_that_cannot_be_used() -> None:
     for maker, message in (
-        ("ngsgpu.classify.outputs.kraken:none", "--own cannot be written"),
-        ("ngsgpu.nothing:none", "--own cannot be written"),
+        ("ngsgpu.classify.outputs.kraken:none", "`own` cannot be written"),
+        ("ngsgpu.nothing:none", "`own` cannot be written"),
         (
             "ngsgpu.classify.outputs.biom:biom_table",
             "takes 'samples', which there is not",

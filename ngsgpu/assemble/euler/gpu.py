@@ -49,7 +49,7 @@ def on_gpu(edges: int, limit: int | None) -> Iterator[None]:
         if edges > MOST_EDGES or needed > budget:
             raise DeviceMemoryError(
                 f"the graph of {edges:,} edges takes {format_size(needed)} of GPU memory and "
-                f"{format_size(budget)} may be used; raise --gpu-memory, or use --backend cpu"
+                f"{format_size(budget)} may be used; raise `gpu_memory`, or use `backend='cpu'`"
             )
         yield
 

@@ -31,7 +31,7 @@ class EulerParameters:
     def __post_init__(self) -> None:
         if self.length > LONGEST:
             raise UsageError(
-                f"the k-mers of --method euler have at most {LONGEST} bases, not {self.length}; "
+                f"the k-mers of `method='euler'` have at most {LONGEST} bases, not {self.length}; "
                 "leave it out for longer ones"
             )
         self.counted()

@@ -74,7 +74,7 @@ def add_references(
     files = find_references(references)
     check_inputs(path, inputs_of(references, files, taxonomy, maps))
     if into_last and request not in (None, PartitionRequest()):
-        raise UsageError("--into-last adds no partitions: omit --partitions")
+        raise UsageError("`into_last` adds no partitions: omit `number`")
     open_database(path)  # what is wrong with it is said before we wait
     with changed(path) as generation:
         old = open_database(path, holds=False)
@@ -82,10 +82,10 @@ def add_references(
             raise InputError(
                 taxonomy,
                 "this is not the taxonomy the database was built with",
-                "omit --taxonomy, or build a new database",
+                "omit `taxonomy`, or build a new database",
             )
         if old.taxonomy is None and maps:
-            raise UsageError("--map needs a database with a taxonomy")
+            raise UsageError("`maps` needs a database with a taxonomy")
         last = len(old.partitions) - 1
         check_contents(old, [last] if into_last else [])
         options = options or RunOptions()

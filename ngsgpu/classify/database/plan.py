@@ -77,10 +77,10 @@ def ranked_nodes(
     if not rank:
         return None
     if taxonomy is None:
-        raise UsageError("--ambiguous-rank needs a --taxonomy")
+        raise UsageError("`ambiguous_rank` needs a `taxonomy`")
     if rank not in RANK_CODES or rank == "sequence":
         raise UsageError(
-            f"--ambiguous-rank {rank!r} is not a rank; choose one of {', '.join(RANK_CODES)}"
+            f"`ambiguous_rank` {rank!r} is not a rank; choose one of {', '.join(RANK_CODES)}"
         )
     lineages = taxonomy.ranked_lineages()
     return np.where(node < 0, np.int32(-1), lineages[node, RANK_CODES[rank]]).astype(np.int32)
@@ -132,7 +132,7 @@ def partition_of(
             one = index_bytes(int(windows.max()) * sketch)
             raise UsageError(
                 f"the longest reference sequence alone takes {format_size(one)} and is not cut; "
-                "allow more with --partition-memory"
+                "allow more with `partition_memory`"
             )
         number = min(number + 1, len(targets))
 
@@ -205,7 +205,7 @@ def taxa_of(
     """
     if taxonomy is None:
         if maps:
-            raise UsageError("--map needs a --taxonomy")
+            raise UsageError("`maps` needs a `taxonomy`")
         return np.full(len(targets), -1, dtype=np.int32)
     files = [targets.files[file] for file in targets.file]
     node = map_targets(targets.names, targets.headers, taxonomy, maps, files=files)
@@ -254,8 +254,8 @@ def check_taxa(
     if taxonomy is None or (node >= 0).any():
         return
     first = printable(targets.names[0])
-    why = "no header has a taxid, and no --map was given"
-    remedy = "give one, or omit --taxonomy"
+    why = "no header has a taxid, and no `maps` was given"
+    remedy = "give one, or omit `taxonomy`"
     if maps:
         names = ", ".join(map(str, maps))
         keys = dict.fromkeys(keys_of(targets.names[0], targets.files[targets.file[0]]))
@@ -264,7 +264,7 @@ def check_taxa(
             f"{names} and the headers give them no taxid that the taxonomy knows (looked up as "
             f"{looked_up})"
         )
-        remedy = "give a --map with their names and taxids of this taxonomy"
+        remedy = "give a `maps` with their names and taxids of this taxonomy"
     some = (node for node in range(len(taxonomy)) if node != taxonomy.root)
     taxa = [f"{taxonomy.taxid[node]} ({taxonomy.name(node)})" for node in islice(some, _TAXA_SHOWN)]
     raise UsageError(
@@ -395,7 +395,7 @@ def check_memory(options: RunOptions, locations: int, partitions: int, what: str
     if options.memory is None:
         logger.warning("%s", text)
         return
-    raise HostMemoryError(f"{text}; give --memory {-(-needed >> 20) + 1}M{cut}")
+    raise HostMemoryError(f"{text}; give `memory='{-(-needed >> 20) + 1}M'`{cut}")
 
 
 def check_partitions(database: Database, numbers: Sequence[int], options: RunOptions) -> None:

@@ -64,7 +64,7 @@ def target_for(capability: int) -> Target:
     if not older:
         raise DeviceError(
             f"CUDA {'.'.join(map(str, _nvrtc().getVersion()))} does not support GPUs of compute "
-            f"capability {capability / 10}; install CuPy for an older CUDA, or use --backend cpu"
+            f"capability {capability / 10}; install CuPy for an older CUDA, or use `backend='cpu'`"
         )
     return Target(f"compute_{older[-1]}")
 

@@ -131,7 +131,7 @@ def _buckets_of(text: PackedText, cover: Cover, plan: BucketPlan) -> list[Bucket
         else:
             raise DeviceMemoryError(
                 f"the suffixes cannot be cut into buckets of at most {plan.most:,}; raise "
-                "--gpu-memory, or use --backend cpu"
+                "`gpu_memory`, or use `backend='cpu'`"
             )
     return buckets
 
