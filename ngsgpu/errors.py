@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -170,19 +170,3 @@ def is_out_of_memory(error: BaseException) -> bool:
     text = str(error).lower()
     kinds = ImportError | OSError | RuntimeError
     return isinstance(error, kinds) and any(words in text for words in _NO_MEMORY)
-
-
-def check_choice(name: str, value: object, choices: Collection[object]) -> None:
-    """Refuse a parameter that is none of the known values.
-
-    Args:
-        name: the parameter's name.
-        value: its value.
-        choices: the known values.
-
-    Raises:
-        UsageError: names it and them.
-    """
-    if value not in choices:
-        *others, last = map(str, choices)
-        raise UsageError(f"{name} must be {', '.join(others)} or {last}, not {value}")

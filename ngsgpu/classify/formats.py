@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
+from keyword import iskeyword
 from typing import Any, Final, Literal
 
 from ngsgpu.errors import UsageError
@@ -156,6 +157,8 @@ def formats() -> dict[str, Format]:
     for name, other in _registered():
         if not isinstance(other, Format):
             logger.warning("output format %s: %s", name, other)
+        elif not other.name.isidentifier() or iskeyword(other.name):
+            logger.warning("output format %s: %r is no name of a parameter", name, other.name)
         elif other.name in found:
             logger.warning("output format %s: there is one of this name", name)
         else:

@@ -41,7 +41,6 @@ CRAM_REFERENCE: Final = Parameter(
         "FASTA by which CRAM input was compressed.", "FILE", shown_default="from its header"
     ),
     default=None,
-    path=("cram_reference",),
 )
 """An option of every command whose reads may be CRAM; it holds for all CRAM files."""
 
@@ -229,7 +228,7 @@ def _click_parameter(parameter: Parameter) -> click.Parameter:
     if parameter.kind is bool:
         common |= {"is_flag": True, "type": None}
     return click.Option(
-        [parameter.name, *(declared.names or (parameter.flag,))],
+        [parameter.name, *parameter.names],
         multiple=parameter.is_list,
         help=declared.help,
         show_default=declared.shown_default or _shown(parameter) not in (None, ""),

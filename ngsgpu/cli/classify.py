@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -13,8 +13,8 @@ from ngsgpu.cli.classify_options import (
     ClassifyRun,
     Metacache,
     NoVerify,
-    OutputFiles,
     calling,
+    output_files,
 )
 from ngsgpu.cli.options import (
     CompressLevel,
@@ -35,6 +35,10 @@ if TYPE_CHECKING:
     from ngsgpu.classify.run.pipeline import Classifier
     from ngsgpu.classify.run.samples import ClassificationStatistics, SampleOutputs
     from ngsgpu.run.options import RunOptions
+
+    @dataclass(frozen=True)
+    class OutputFiles:
+        """Output files, by the names of formats; made below, when all other options are known."""
 
 
 def classify(
@@ -189,6 +193,10 @@ def classify_merge(
     _say(
         [classifier.merge(candidate_files, outputs, sample)], classifier.engine.database, run.quiet
     )
+
+
+if not TYPE_CHECKING:
+    OutputFiles = output_files(classify, classify_merge)
 
 
 def classify_table(
