@@ -140,7 +140,7 @@ class _Compaction:
         KERNELS.launch_threads(f"{kernel}_{self._words}", units, *arguments)
 
     def _joined(self) -> Any:
-        """What is joined to each direction, int32[2n]."""
+        """Direction that is joined to each direction, int32[2n]."""
         import cupy
 
         size = np.int64(self._size)
@@ -157,7 +157,7 @@ class _Compaction:
         return joined
 
     def _ranked(self) -> Any:
-        """How far each direction is from the end of its chain: structs ``Reach``, int32[2n, 2]."""
+        """Distance of each direction from the end of its chain: structs ``Reach``, int32[2n, 2]."""
         import cupy
 
         joined = self._joined()

@@ -274,7 +274,7 @@ def compacted(solid: Solid, options: RunOptions, *, walked: bool) -> tuple[Graph
 
 
 def _abundance(database: KmerDatabase, path: str, threads: int) -> int:
-    """Where the counts of true k-mers begin."""
+    """Lowest count of true k-mers: as counted, else by the histogram."""
     counted = database.parameters.min_count
     if counted > 1:
         _LOG.info("`min_abundance=%d`, as the database was counted", counted)
@@ -283,7 +283,7 @@ def _abundance(database: KmerDatabase, path: str, threads: int) -> int:
 
 
 def _valley(histogram: NDArray[np.int64], path: str) -> int:
-    """Where the counts of true k-mers begin in a histogram."""
+    """Lowest count of true k-mers, at the valley of a histogram."""
     valley = valley_of(histogram)
     if valley is None:
         _LOG.warning(

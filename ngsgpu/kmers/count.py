@@ -329,7 +329,7 @@ class _Counter:
             writer.append(kmers, counts)
 
     def source(self) -> Source:
-        """What was counted."""
+        """Source of the counts."""
         names = tuple(Path(path).name for path in self.paths)
         return Source(self.sequences, self.bases, self.kmers, names)
 

@@ -112,7 +112,7 @@ class Tally:
 
     @property
     def size(self) -> int:
-        """How many k-mers it has taken."""
+        """Number of k-mers added."""
         return int(self.histogram.sum())
 
     def append(self, kmers: NDArray[np.uint64], counts: NDArray[np.uint16]) -> None:

@@ -154,7 +154,7 @@ def rank_by_doubling(marks: Any, places: Any, ranks: Any, *, known: int) -> None
 
 
 def _marks_of(keys: Any) -> Any:
-    """Where other keys begin, among sorted ones: CuPy uint8[m], 1 there and 0 elsewhere."""
+    """Marks of the first of equal keys among sorted ones, 1 there: CuPy uint8[m]."""
     import cupy
 
     marks = cupy.empty(len(keys), dtype=cupy.uint8)

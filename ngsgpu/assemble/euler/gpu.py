@@ -99,7 +99,7 @@ def _distinct(words: Any) -> Any:
 
 
 def _starts(ascending: Any, vertices: Any) -> Any:
-    """Where each vertex begins among prefixes or suffixes, and their number, int32[n + 1]."""
+    """First row of each vertex among prefixes or suffixes, and their number, int32[n + 1]."""
     import cupy
 
     starts = cupy.empty(len(vertices) + 1, dtype=cupy.int32)

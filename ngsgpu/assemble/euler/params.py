@@ -37,5 +37,5 @@ class EulerParameters:
         self.counted()
 
     def counted(self) -> CountParameters:
-        """How the tuples of reads are counted."""
+        """Parameters of counting the tuples of reads."""
         return CountParameters(self.length, 0, self.min_abundance)

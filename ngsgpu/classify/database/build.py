@@ -98,7 +98,7 @@ class _Builder(Protocol):
 
 @contextmanager
 def _builder(parameters: DatabaseParameters, options: RunOptions) -> Iterator[_Builder]:
-    """What builds with the backend that was chosen."""
+    """Builder of the backend of a run."""
     if options.backend == "cpu":
         from ngsgpu.classify.database.cpu_build import CpuBuilder
 
@@ -225,7 +225,7 @@ def _with_needed_gpus(
 
 @dataclass(frozen=True, slots=True)
 class _Build:
-    """What a database is made of; see ``build_database``."""
+    """Input of a build; see ``build_database``."""
 
     files: Sequence[str]
     parameters: DatabaseParameters

@@ -112,7 +112,7 @@ def _identity(block: QueryBlock) -> NDArray[np.uint8]:
 
 
 class _Cursor:
-    """How far a file of candidates was read."""
+    """Reading position in a file of candidates."""
 
     def __init__(self, file: CandidateFile, engine: Engine) -> None:
         self._blocks = file.blocks(engine.taxon_of_target, engine.database.windows)

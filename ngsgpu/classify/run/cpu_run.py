@@ -329,7 +329,7 @@ class SampleRun:
         return warn_of_adapters(self.sampled, self._lanes, "no reference has them")
 
     def _decided(self, totals: SampleTotals) -> dict[str, int]:
-        """How many queries were classified; nothing is decided yet where candidates are written."""
+        """Numbers of classified and other queries; empty if candidates are written."""
         if "candidates" in self._paths:
             return {}
         return {"classified": totals.classified, "unclassified": totals.unclassified}

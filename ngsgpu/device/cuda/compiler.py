@@ -159,7 +159,7 @@ def included(source: Path) -> dict[str, bytes]:
 
 @lru_cache(maxsize=1)
 def _folders() -> tuple[Path, ...]:
-    """Where headers are looked for: ours, CUB and libcu++ of CuPy, CUDA's own if installed."""
+    """Include folders: ours, CUB and libcu++ of CuPy, CUDA's own if installed."""
     import cupy
 
     bundled = Path(cupy.__file__).parent / "_core" / "include" / "cupy" / "_cccl"

@@ -194,7 +194,7 @@ def _step(
 def _mates(
     member: int, members: int, count: int, done: int, interleaved: bool
 ) -> NDArray[np.uint8]:
-    """Which mate each record is by its place: 1 or 2; 0 for single reads."""
+    """Mate of each record, by its place: 1 or 2; 0 for single reads."""
     if interleaved:
         return ((np.arange(done, done + count) & 1) + 1).astype(np.uint8)
     return np.full(count, member + 1 if members == 2 else 0, dtype=np.uint8)
