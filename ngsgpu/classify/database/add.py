@@ -13,11 +13,10 @@ from ngsgpu.classify.database.cpu_build import all_batches, index_partition, ske
 from ngsgpu.classify.database.database import Database, Partition, open_database
 from ngsgpu.classify.database.folder import changed, check_inputs
 from ngsgpu.classify.database.info import check_contents
+from ngsgpu.classify.database.memory import check_memory, expected_locations
 from ngsgpu.classify.database.plan import (
     assemble_database,
-    check_memory,
     check_taxa,
-    expected_locations,
     inputs_of,
     partition_of,
     taxa_of,

@@ -22,15 +22,13 @@ import numpy as np
 
 from ngsgpu.classify.database.database import Database, Partition, open_database
 from ngsgpu.classify.database.folder import check_place, database_folder, locked
-from ngsgpu.classify.database.plan import (
+from ngsgpu.classify.database.memory import (
     check_memory,
     check_partitions,
     fits_at_once,
-    inputs_of,
-    plan_database,
-    plan_targets,
     release_memory,
 )
+from ngsgpu.classify.database.plan import inputs_of, plan_database, plan_targets
 from ngsgpu.classify.database.stats import BuildStatistics
 from ngsgpu.classify.database.write import write_manifest
 from ngsgpu.classify.params import DatabaseParameters, PartitionRequest
