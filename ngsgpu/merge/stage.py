@@ -205,7 +205,7 @@ def _warn(statistics: MergeStatistics) -> None:
     if merged and beyond > MANY_BEYOND * merged:
         logger.warning(
             "%.1f %% of the overlaps are longer than `max_overlap=%d`, beyond which they are "
-            "scored too low; give `max_overlap='auto'`",
+            "scored too low; give `max_overlap` auto",
             100 * beyond / merged,
             statistics.max_overlap["value"],
         )

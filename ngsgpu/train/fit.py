@@ -184,7 +184,7 @@ def fit_groups(
     groups = {group for _, group, _, _ in files}
     if unknown := set(left_out) - groups:
         raise UsageError(
-            f"`leave_out={min(unknown)}`: the organisms are {', '.join(sorted(groups))}"
+            f"`leave_out='{min(unknown)}'`: the organisms are {', '.join(sorted(groups))}"
         )
     if not groups - set(left_out):
         raise UsageError("`leave_out` leaves no organism to train on")

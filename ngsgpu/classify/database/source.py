@@ -105,7 +105,7 @@ def _recognised(path: Path, kind: str) -> Sources:
         return own
     for name, (recognise, _) in KINDS.items() if kind == "auto" else ():
         if (own := recognise(path)) is not None:
-            logger.info("%s: taken as `source=%s`", path, name)
+            logger.info("%s: taken as `source='%s'`", path, name)
             return own
     return Sources([path])
 

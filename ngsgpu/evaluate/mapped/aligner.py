@@ -91,7 +91,7 @@ def align_reads(
         raise UsageError(f"`aligner` must be one of {', '.join(ALIGNERS)}, not {aligner}")
     if shutil.which(aligner) is None:
         raise UsageError(
-            f"`aligner={aligner}`: there is no program {aligner} on the PATH; install it, choose "
+            f"`aligner='{aligner}'`: there is no program {aligner} on the PATH; install it, choose "
             "the other aligner, or give `alignments`"
         )
     if any(str(path) == "-" for lane in files for path in [reference, *lane]):
