@@ -147,19 +147,6 @@ def unreadable(path: str | Path, error: OSError) -> InputError:
     return InputError(path, error.strerror or str(error), "check the path")
 
 
-_LONGEST_CAUSE: Final = 120
-
-
-def out_of_memory(error: BaseException) -> str:
-    """Return the error for a run out of memory: the requested size, if known, and the remedy."""
-    cause = " ".join(str(error).split())
-    cause = cause if len(cause) <= _LONGEST_CAUSE else ""  # libraries write essays
-    return (
-        f"memory ran out{f' ({cause})' if cause else ''}; use fewer threads (`threads=1`), give "
-        "less data at a time, or run it where more memory is granted (ulimit -v, the job's limit)"
-    )
-
-
 _NO_MEMORY: Final = ("cannot allocate memory", "failed to map segment", "can't start new thread")
 
 

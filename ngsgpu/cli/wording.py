@@ -34,9 +34,8 @@ def options_named(parameters: Sequence[Parameter]) -> Iterator[None]:
 
 def as_typed(message: str) -> str:
     """A message of the core with the options of the command that runs."""
-    if "`" not in message:
-        return message
-    return as_options(message, {**_usual(), **_named})
+    message = as_options(message, _named)
+    return as_options(message, _usual()) if "`" in message else message
 
 
 def _options(parameters: Sequence[Parameter]) -> dict[str, str]:
