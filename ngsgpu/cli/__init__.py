@@ -26,6 +26,7 @@ from ngsgpu.ending import Terminated, handle_termination, leave, message_of, sta
 from ngsgpu.errors import OUT_OF_MEMORY, NgsgpuError, is_out_of_memory
 
 COMMANDS: Final = {
+    "trim": Entry("trim:trim", "Trim adapters and poor ends of reads, and leave out poor reads."),
     "correct": Entry("correct:correct", "Correct substitution errors in Illumina reads."),
     "extend": Entry("extend:extend", "Extend read pairs to long reads (CAREx)."),
     "merge": Entry("merge:merge", "Merge overlapping read pairs."),
@@ -85,7 +86,7 @@ def _print_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None
 app = Group(
     COMMANDS,
     name="ngsgpu",
-    help="Correct, merge, extend and classify Illumina short reads, and evaluate the results.",
+    help="Trim, correct, merge, extend and classify Illumina short reads; evaluate the results.",
     epilog="Exit status: 0 success, 1 failure while running, 2 wrong usage or unreadable input, "
     "3 too little memory of the host or GPU, 130 interrupted, 143 terminated, 128 + N ended by "
     "signal N.",

@@ -132,7 +132,11 @@ class Command(click.Command):
         if reads_cram(self.parameters):
             self.parameters.append(CRAM_REFERENCE)
         # Of a program that a command starts, everything from its name on is the program's.
-        own = {"allow_interspersed_args": getattr(function, "takes_program", None) is None}
+        own: dict[str, Any] = {
+            "allow_interspersed_args": getattr(function, "takes_program", None) is None
+        }
+        if getattr(function, "underscores", False):
+            own["token_normalize_func"] = lambda name: name.replace("_", "-")
         super().__init__(
             name=name,
             callback=self._run,

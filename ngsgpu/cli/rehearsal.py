@@ -32,6 +32,7 @@ _COMMANDS: Final = (
     ("correct {pairs} -o s1.fq -O s2.fq --method spectrum",),
     ("correct -i one.fq.gz -o s3.fq.gz --method spectrum --rule voting --filter bloom",),
     ("correct -i one.fq.gz -o s4.fq.gz --method spectrum --rule exhaustive --trim",),
+    ("trim {pairs} -o t1.fq -O t2.fq", "trim -i many.fq -o t3.fq.gz"),
     ("merge {pairs} -o m1.fq --unmerged1 u1.fq --unmerged2 u2.fq",),
     ("merge {pairs} --flash-prefix m2 --flash",),
     ("deplete-index genome.fa -o host.idx", "deplete -d host.idx {pairs} -o d1.fq -O d2.fq",

@@ -95,7 +95,7 @@ class Depletion(RecordStage[DepletionStatistics]):
 
     def on_cpu(self, task: Task) -> Made:
         """See ``RecordStage``."""
-        mates, lane, begin, end = task
+        mates, lane, begin, end, _ = task
         first, second = mates[0], mates[-1]
         kept = np.empty(end - begin, dtype=np.bool_)
         counts = self.no_counts()

@@ -146,7 +146,7 @@ class Merging(RecordStage[MergeStatistics]):
 
     def on_cpu(self, task: Task) -> Made:
         """See ``RecordStage``."""
-        (mates1, mates2), _, begin, end = task
+        (mates1, mates2), _, begin, end, _ = task
         rules, wanted = self._rules, self._outputs.wanted
         rooms = [_output_bytes(mates, begin, end) for mates in (mates1, mates2)]
         merged = 0 if rules.correct_only else sum(rooms)

@@ -47,12 +47,16 @@ class Batch(NamedTuple):
 
 
 class Task(NamedTuple):
-    """Units (pairs, or reads without mates) ``begin`` up to ``end`` of a batch."""
+    """Units (pairs, or reads without mates) ``begin`` up to ``end`` of a batch.
+
+    ``prepared`` is what ``RecordStage.prepare`` has added.
+    """
 
     mates: tuple[Mates, ...]
     lane: ReadFiles
     begin: int
     end: int
+    prepared: Any = None
 
 
 class Made(NamedTuple):
@@ -95,6 +99,10 @@ class RecordStage(ABC, Generic[S]):
     @abstractmethod
     def no_counts(self) -> Any:
         """Counts of nothing, to which others are added by ``+=``."""
+
+    def prepare(self, task: Task) -> Task:
+        """Add to a task on the CPU what depends on earlier ones; called in their order."""
+        return task
 
     @abstractmethod
     def on_cpu(self, task: Task) -> Made:
@@ -231,7 +239,7 @@ class RecordDriver:
             return task.lane, task.end - task.begin, stage.on_cpu(task)
 
         batches = stage.learn(self._batches(stage, options.chunk_bytes))
-        tasks = _tasks(batches, options.units_per_task or UNITS_PER_TASK)
+        tasks = map(stage.prepare, _tasks(batches, options.units_per_task or UNITS_PER_TASK))
         counts = stage.no_counts()
         with (
             progress.stage(stage.DOING, unit=self._unit) as shown,

@@ -1,0 +1,81 @@
+"""``ngsgpu trim``: cut adapters and poor ends off reads, and leave out poor reads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from ngsgpu.cli.options import FirstMates, SecondMates, StatsFile, ThreadsRun
+from ngsgpu.cli.run import cpu_options, say
+from ngsgpu.declared.options import flag, option
+from ngsgpu.declared.parameters import Options
+from ngsgpu.trim.outputs import TrimOutputs
+from ngsgpu.trim.params import TrimParameters
+
+_Threads = Annotated[
+    int, option(..., "N", "Worker threads; 0: all CPUs.", "-w", "--thread", "--threads")
+]
+_Quiet = Annotated[bool, flag("Print only errors.", "--quiet", default=...)]
+_Level = Annotated[
+    int,
+    option(
+        ...,
+        "N",
+        "Level of compressed outputs (names ending in .gz or .zst), from 1 (fast) to 12 (small).",
+        "-z",
+        "--compression",
+        "--compress-level",
+    ),
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrimRun(ThreadsRun):
+    """A run of trimming; short names of options are fastp's."""
+
+    threads: _Threads = 0
+    quiet: _Quiet = False
+    stats: StatsFile = None
+    compress_level: _Level = 1
+
+
+def trim(
+    in1: FirstMates = None,
+    in2: SecondMates = None,
+    interleaved: bool = flag("-i holds interleaved pairs.", "--interleaved-in"),
+    phred64: bool = flag(
+        "Qualities are Phred+64; those of the outputs are Phred+33.", "-6", "--phred64"
+    ),
+    *,
+    outputs: TrimOutputs,
+    trimming: Options[TrimParameters],
+    run: TrimRun,
+) -> None:
+    """Trim adapters and poor ends of reads, and leave out poor reads.
+
+    Does what fastp does, with the names of its options (- and _ are the same in them), and writes
+    its JSON. Input is FASTQ, plain, gzip, BGZF, bzip2, xz or zstd, or BAM or CRAM; output names
+    ending in .gz (BGZF) or .zst are compressed. - is standard input or output. The order of the
+    reads is kept.
+
+    Pairs:   ngsgpu trim -i R1.fq.gz -I R2.fq.gz -o T1.fq.gz -O T2.fq.gz -j trim.json
+
+    Reads:   ngsgpu trim -i R.fq.gz -o T.fq.gz
+    """
+    from ngsgpu.trim.stage import trim_files
+
+    options = cpu_options(run, run.compress_level)
+    statistics = trim_files(
+        in1 or [],
+        in2 or [],
+        outputs,
+        interleaved=interleaved,
+        parameters=TrimParameters(**trimming.given),
+        phred64=phred64,
+        stats=run.stats,
+        options=options,
+    )
+    say(statistics, run.quiet)
+
+
+trim.underscores = True  # type: ignore[attr-defined]

@@ -1,0 +1,40 @@
+"""Adapters of common kits, and sequencers with two colours, both as fastp 0.23.2 knows them.
+
+``known_adapters.fa`` holds the adapters; most are from Stephen Turner's collection
+(https://github.com/stephenturner/adapters).
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+from typing import Final
+
+TWO_COLOURED: Final = (b"@NS", b"@NB", b"@NDX", b"@A0")
+"""How names of reads begin that are from NextSeq 500, 550 and 550Dx, or NovaSeq 6000."""
+
+
+@cache
+def known_adapters() -> dict[str, str]:
+    """Names of kits' adapters by sequence, sorted by sequence."""
+    lines = files("ngsgpu.trim").joinpath("known_adapters.fa").read_text("ascii").split("\n")
+    sequences = dict(zip(lines[1::2], (line[1:] for line in lines[::2]), strict=False))
+    return dict(sorted(sequences.items()))
+
+
+def begin_of_known(sequence: str) -> str:
+    """The shortest known adapter with which ``sequence`` begins; empty if there is none.
+
+    The first by sequence is the shortest, as all of them begin ``sequence``.
+    """
+    return next((known for known in known_adapters() if sequence.startswith(known)), "")
+
+
+def may_be_known(begin: str) -> bool:
+    """Whether what begins so may begin with a known adapter."""
+    return any(begin.startswith(known) or known.startswith(begin) for known in known_adapters())
+
+
+def is_two_coloured(name: bytes) -> bool:
+    """Whether a read is from a sequencer in which no signal reads as G, by its name with ``@``."""
+    return name.startswith(TWO_COLOURED)

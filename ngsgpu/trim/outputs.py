@@ -1,0 +1,73 @@
+"""Where trimmed reads go."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ngsgpu.declared.options import option
+from ngsgpu.declared.roles import Written
+from ngsgpu.errors import UsageError
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrimOutputs:
+    """Output files; names ending in ``.gz`` or ``.zst`` are compressed.
+
+    Attributes:
+        out1: reads, or first mates; of pairs without ``out2`` both, interleaved.
+        out2: second mates.
+        unpaired1: first mates that are kept while their second mates are not.
+        unpaired2: the opposite; without it they go to ``unpaired1``.
+        failed_out: reads that are not kept, with the reason behind their names.
+        json: fastp's report.
+    """
+
+    out1: Written | None = option(
+        None, "FILE", "Reads or first mates; of pairs without -O both, interleaved.", "-o", "--out1"
+    )
+    out2: Written | None = option(None, "FILE", "Second mates.", "-O", "--out2")
+    unpaired1: Written | None = option(
+        None, "FILE", "First mates that are kept while their second mates are not."
+    )
+    unpaired2: Written | None = option(
+        None, "FILE", "Second mates that are kept alone.", shown_default="--unpaired1"
+    )
+    failed_out: Written | None = option(
+        None, "FILE", "Reads that are not kept, with the reason behind their names."
+    )
+    json: Written | None = option(
+        None, "FILE", "Counts as fastp reports them, for MultiQC.", "-j", "--json"
+    )
+
+    def check(self, paired: bool) -> None:
+        """Refuse outputs that do not fit the reads.
+
+        Raises:
+            UsageError: some do not.
+        """
+        if not paired:
+            for name in ("out2", "unpaired1", "unpaired2"):
+                if getattr(self, name) is not None:
+                    raise UsageError(
+                        f"`{name}` is for pairs; give second mates with `in2`, or `interleaved`"
+                    )
+        if self.out2 is not None and self.out1 is None:
+            raise UsageError("`out2` needs `out1`, for the first mates")
+        if self.unpaired2 is not None and self.unpaired1 is None:
+            raise UsageError("`unpaired2` needs `unpaired1`, for the first mates")
+
+    @property
+    def numbers(self) -> dict[int, str]:
+        """Paths of the files of reads, by the number of the stage's output."""
+        paths = self.out1, self.out2, self.unpaired1, self._second_unpaired, self.failed_out
+        return {number: str(path) for number, path in enumerate(paths) if path is not None}
+
+    @property
+    def _second_unpaired(self) -> Written | None:
+        return None if self.unpaired2 == self.unpaired1 else self.unpaired2
+
+    @property
+    def texts(self) -> Sequence[str]:
+        """Paths of the small files."""
+        return [] if self.json is None else [str(self.json)]

@@ -1,0 +1,343 @@
+"""Trimming as a stage: what is made of some records, and runs from files to files."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ngsgpu._version import __version__
+from ngsgpu.errors import InputError, UnsuitableError, UsageError
+from ngsgpu.io.inputs import ReadFiles, pair_inputs
+from ngsgpu.io.paths import Paths
+from ngsgpu.io.text.pairs import Mates
+from ngsgpu.io.text.reader import read_batches
+from ngsgpu.run.options import RunOptions
+from ngsgpu.run.record import Batch, Made, RecordDriver, RecordStage, Task
+from ngsgpu.trim.adapters import is_two_coloured
+from ngsgpu.trim.counts import Counts, Tally
+from ngsgpu.trim.cpu import FAILED, KEPT1, KEPT2, UNPAIRED1, UNPAIRED2, Room, trim_records
+from ngsgpu.trim.detect import SAMPLE_BASES, SAMPLE_READS, detect_adapter, sample_size
+from ngsgpu.trim.duplicates import Duplicates
+from ngsgpu.trim.outputs import TrimOutputs
+from ngsgpu.trim.params import AUTO, TrimParameters
+from ngsgpu.trim.report import report_of
+from ngsgpu.trim.rules import Rules, rules_of
+from ngsgpu.trim.stats import TrimStatistics
+
+if TYPE_CHECKING:
+    from ngsgpu.run.record_gpu import RecordKernels
+
+logger = logging.getLogger("ngsgpu")
+
+_SHORTEST_OTHER = 6
+"""Shorter sequences of ``adapter_fasta`` would be found everywhere."""
+
+_REASON_BYTES = 32
+_SLACK = 64
+
+
+def trim_files(
+    in1: Paths,
+    in2: Paths = (),
+    outputs: TrimOutputs | None = None,
+    *,
+    interleaved: bool = False,
+    parameters: TrimParameters | None = None,
+    phred64: bool = False,
+    stats: str | Path | None = None,
+    options: RunOptions | None = None,
+) -> TrimStatistics:
+    """Trim the reads of files, and keep those that are good enough.
+
+    Args:
+        in1: files of single reads, of first mates, or of interleaved mates; ``-`` is standard
+            input. Several are concatenated.
+        in2: files of second mates, as many as ``in1``, or none.
+        outputs: output files.
+        interleaved: whether ``in1`` holds both mates.
+        parameters: what is trimmed and kept.
+        phred64: whether qualities are Phred+64; those of the outputs are Phred+33.
+        stats: JSON file for the statistics.
+        options: threads and so on.
+
+    Raises:
+        InputError: an input cannot be read; no output was written.
+        UsageError: files or parameters are inconsistent.
+        OutputError: an output cannot be written; none was.
+    """
+    lanes = pair_inputs(in1, in2, interleaved=interleaved)
+    parameters, outputs = parameters or TrimParameters(), outputs or TrimOutputs()
+    options = options or RunOptions()
+    stage = Trimming(outputs, parameters, lanes[0].paired, phred64, options)
+    fasta = parameters.adapter_fasta
+    driver = RecordDriver(
+        lanes,
+        list(outputs.numbers.values()),
+        options,
+        texts=outputs.texts,
+        stats=stats,
+        also_read=[] if fasta is None else [fasta],
+    )
+    return driver.run(stage)
+
+
+class Trimming(RecordStage[TrimStatistics]):
+    """Trims reads and keeps those that are good enough.
+
+    Args:
+        outputs: what is written.
+        parameters: what is trimmed and kept.
+        paired: whether reads have mates.
+        phred64: whether qualities are Phred+64.
+        options: of the run.
+
+    Raises:
+        UsageError: outputs and parameters do not fit the reads.
+        InputError: ``adapter_fasta`` cannot be read.
+    """
+
+    NAME = "trim"
+    DOING = WORK = "trimming"
+    NEEDS_QUALITIES = True
+
+    def __init__(
+        self,
+        outputs: TrimOutputs,
+        parameters: TrimParameters,
+        paired: bool,
+        phred64: bool,
+        options: RunOptions,
+    ) -> None:
+        outputs.check(paired)
+        if not paired and parameters.umi and parameters.umi_loc in ("index2", "read2"):
+            raise UsageError(f"`umi_loc` {parameters.umi_loc} is for pairs")
+        self.phred_offset: Literal[33, 64] = 64 if phred64 else 33
+        self._outputs = outputs
+        self._targets = {number: index for index, number in enumerate(outputs.numbers)}
+        self._parameters = parameters
+        self._paired = paired
+        self._command = " ".join(options.command)
+        self._others = _sequences_of(parameters.adapter_fasta)
+        self._duplicates: Duplicates | None = None
+        self._adapters = parameters.adapter_sequence, parameters.second_adapter
+        self._two_colours = False
+        self._rules: Rules
+
+    def learn(self, batches: Iterator[Batch]) -> Iterator[Batch]:
+        """See ``RecordStage``: the instrument, and adapters that are to be detected."""
+        own = self._parameters
+        looked_at: list[Batch] = []
+        detects = [own.detects(self._paired, mate == 1) for mate in (0, 1)]
+        for batch in batches:
+            looked_at.append(batch)
+            wanted = [mate for mate in (0, 1) if detects[mate]]
+            if all(_is_enough(looked_at, mate) for mate in wanted):
+                break
+        if looked_at:
+            self._two_colours = is_two_coloured(_first_name(looked_at[0].mates[0]))
+        self._adapters = (
+            self._adapter(0, detects[0], looked_at),
+            self._adapter(1, detects[1], looked_at),
+        )
+        self._rules = rules_of(
+            own,
+            paired=self._paired,
+            two_colours=self._two_colours,
+            adapters=self._adapters,
+            others=self._others,
+            is_64=self.phred_offset == 64,
+        )
+        if own.evaluates_duplication:
+            self._duplicates = Duplicates(own.duplication_level)
+        return chain(looked_at, batches)
+
+    def _adapter(self, mate: int, detects: bool, looked_at: list[Batch]) -> str:
+        """The adapter of first or second mates, which may have to be detected."""
+        if not detects:
+            return self._adapters[mate]
+        own = [batch.mates[mate] for batch in looked_at]
+        found = _detected(own, self._parameters.trim_tail1)
+        if set(found) - set("ACGT"):
+            raise UsageError(
+                f"the adapter that was detected has other letters than A, C, G and T: {found}; "
+                f"give it with `adapter_sequence`{'_r2' * mate}, or `disable_adapter_trimming`"
+            )
+        of = f" of mates {mate + 1}" if self._paired else ""
+        logger.info("adapter%s: %s", of, found or "none detected")
+        return found
+
+    def targets(self, lane: ReadFiles) -> Mapping[int, int]:
+        """See ``RecordStage``."""
+        return self._targets
+
+    def no_counts(self) -> Counts:
+        """See ``RecordStage``."""
+        return Counts()
+
+    def prepare(self, task: Task) -> Task:
+        """See ``RecordStage``: duplicates are found in the order of the reads."""
+        if not self._parameters.dedup:
+            return task
+        assert self._duplicates is not None
+        return task._replace(prepared=self._duplicates.find(task.mates, task.begin, task.end))
+
+    def on_cpu(self, task: Task) -> Made:
+        """See ``RecordStage``."""
+        mates, _, begin, end, duplicates = task
+        if duplicates is None and self._duplicates is not None:
+            duplicates = np.zeros(0, dtype=np.bool_), self._duplicates.find(mates, begin, end)[1]
+        leaves_out, count = duplicates or (np.zeros(0, dtype=np.bool_), 0)
+        first, second = mates[0], mates[-1]
+        longest = max(int(own.seq_len[begin:end].max(initial=0)) for own in mates)
+        tally = Tally.none(longest, len(mates))
+        room = self._room(mates, begin, end)
+        sizes = trim_records(
+            first, second, self._paired, begin, end, longest, self._rules, leaves_out, room, tally
+        )
+        adapters = _adapters_in(room)
+        pieces = [out[:size] for out, size in zip(room.outputs, sizes, strict=False)]
+        return Made(pieces, Counts.of(tally, adapters, count))
+
+    def _room(self, mates: tuple[Mates, ...], begin: int, end: int) -> Room:
+        wanted = self._outputs.numbers
+        bytes_of = [self._bytes(own, begin, end) for own in mates]
+        interleaved = self._paired and KEPT2 not in wanted
+        whole = sum(bytes_of)
+
+        def out(number: int, size: int = whole) -> NDArray[np.uint8]:
+            return np.empty(size if number in wanted or number == KEPT1 else 0, dtype=np.uint8)
+
+        bases = sum(int(own.seq_len[begin:end].sum(dtype=np.int64)) for own in mates)
+        longest = int(np.diff(self._rules.adapter_ends[:3]).max(initial=0))
+        return Room(
+            (
+                out(KEPT1, whole if interleaved else bytes_of[0]),
+                out(KEPT2, bytes_of[-1]),
+                out(UNPAIRED1),
+                out(UNPAIRED2),
+                out(FAILED),
+            ),
+            (UNPAIRED1 in wanted, UNPAIRED2 in wanted, FAILED in wanted),
+            interleaved,
+            np.empty(bases + 2 * longest * (end - begin), dtype=np.uint8),
+            np.zeros((end - begin, 2), dtype=np.int64),
+        )
+
+    def _bytes(self, mates: Mates, begin: int, end: int) -> int:
+        """Maximum size of written records: as they are, with a UMI and a reason."""
+        own = int((mates.record_end[begin:end] - mates.header_start[begin:end]).sum())
+        each = _REASON_BYTES + 6
+        if self._parameters.umi:
+            names = mates.header_end[begin:end] - mates.header_start[begin:end]
+            longest = 2 * int(names.max(initial=0))
+            each += longest + 2 * self._parameters.umi_len + len(self._parameters.umi_prefix) + 4
+        return own + each * (end - begin) + _SLACK
+
+    def on_gpu(self, chunk_bytes: int) -> RecordKernels:
+        """See ``RecordStage``."""
+        return _no_kernels()
+
+    def texts(self, counts: Counts) -> Iterable[str]:
+        """See ``RecordStage``."""
+        if self._outputs.json is None:
+            return ()
+        found = (
+            "" if self._adapters[0] == AUTO and not self._paired else self._adapters[0],
+            self._adapters[1],
+        )
+        return [
+            report_of(
+                counts,
+                self._parameters,
+                paired=self._paired,
+                adapters=found,
+                version=f"0.23.2, by ngsgpu {__version__}",
+                command=self._command,
+            )
+        ]
+
+    def statistics(self, options: RunOptions, backend: str, counts: Counts) -> TrimStatistics:
+        """See ``RecordStage``."""
+        statistics = TrimStatistics.begun(
+            options,
+            backend,
+            self._parameters,
+            parameters={"phred_offset": self.phred_offset},
+            paired=self._paired,
+            adapters={
+                "sequences": [own for own in self._adapters if own not in ("", AUTO)],
+            },
+            duplicates=counts.duplicates if self._duplicates is not None else None,
+            two_colours=self._two_colours,
+        )
+        statistics.count(counts)
+        return statistics
+
+
+def _no_kernels() -> NoReturn:
+    raise UnsuitableError("trimming runs on the CPU; use `backend` cpu")
+
+
+def _first_name(mates: Mates) -> bytes:
+    if len(mates.header_start) == 0:
+        return b""
+    return bytes(mates.data[mates.header_start[0] - 1 : mates.header_end[0]])
+
+
+def _is_enough(batches: list[Batch], mate: int) -> bool:
+    """Whether batches have all reads that an adapter is detected from."""
+    lengths = [batch.mates[mate].seq_len for batch in batches]
+    reads, bases = sum(map(len, lengths)), sum(int(own.sum(dtype=np.int64)) for own in lengths)
+    return reads >= SAMPLE_READS or bases >= SAMPLE_BASES
+
+
+def _detected(mates: list[Mates], tail: int) -> str:
+    """The adapter of a sample of reads."""
+    starts, shift = [], 0
+    for own in mates:
+        starts.append(own.seq_start + shift)
+        shift += len(own.data)
+    if not starts:
+        return ""
+    lengths = np.concatenate([own.seq_len for own in mates])
+    count = sample_size(lengths)
+    data = np.concatenate([own.data for own in mates])
+    return detect_adapter(data, np.concatenate(starts)[:count], lengths[:count], tail)
+
+
+def _sequences_of(fasta: str | Path | None) -> list[str]:
+    """Sequences of a FASTA file that are long enough, in the order of their names."""
+    if fasta is None:
+        return []
+    found: dict[str, str] = {}
+    for batch in read_batches(fasta, threads=1, phred_offset=33):
+        for i in range(len(batch)):
+            name = bytes(batch.data[batch.header_start[i] : batch.header_end[i]])
+            text = bytes(batch.data[batch.seq_start[i] : batch.seq_end[i]])
+            found[name.decode("latin-1")] = "".join(text.decode("latin-1").split()).upper()
+    long = [found[name] for name in sorted(found) if len(found[name]) >= _SHORTEST_OTHER]
+    if not long:
+        raise InputError(
+            fasta, f"no sequence has {_SHORTEST_OTHER} bases", "give the sequences of adapters"
+        )
+    return long
+
+
+def _adapters_in(room: Room) -> tuple[Counter[bytes], Counter[bytes]]:
+    """What was cut off first and second mates, and how often."""
+    sizes = room.adapter_sizes
+    ends = np.cumsum(sizes).reshape(sizes.shape)
+    text = room.adapters[: ends[-1, -1] if len(ends) else 0].tobytes()
+    found: list[Counter[bytes]] = []
+    for mate in (0, 1):
+        there: NDArray[np.bool_] = sizes[:, mate] > 0
+        places = zip((ends - sizes)[there, mate].tolist(), ends[there, mate].tolist(), strict=True)
+        found.append(Counter(text[start:end] for start, end in places))
+    return found[0], found[1]

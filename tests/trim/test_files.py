@@ -1,0 +1,125 @@
+"""The command: what it reads, writes and says, and what it refuses."""
+
+from __future__ import annotations
+
+import gzip
+import random
+from pathlib import Path
+
+import pytest
+
+from tests.support.commands import Commands, names, read_json
+from tests.support.io.records import fasta, fastq, write
+from tests.support.trim.world import pairs
+
+
+@pytest.fixture
+def mates(tmp_path: Path) -> list[Path]:
+    made = pairs(random.Random(3), 200)
+    return [write(tmp_path / f"{mate}.fq", fastq(own[mate] for own in made)) for mate in (0, 1)]
+
+
+def test_any_form_of_the_same_pairs(ngsgpu: Commands, tmp_path: Path, mates: list[Path]) -> None:
+    """Lanes, gzip, interleaved, threads: the same reads."""
+    lines = [path.read_bytes().splitlines(keepends=True) for path in mates]
+    records = [[b"".join(own[at : at + 4]) for at in range(0, len(own), 4)] for own in lines]
+    both = b"".join(record for pair in zip(*records, strict=True) for record in pair)
+    parts = []
+    for mate, own in enumerate(records):
+        for number, part in enumerate((own[:70], own[70:])):
+            text = gzip.compress(b"".join(part))
+            parts.append(write(tmp_path / f"{number}.{mate}.fq.gz", text))
+    done = ngsgpu("trim", "-i", mates[0], "-I", mates[1], "-o", tmp_path / "a1.fq", "-O",
+                  tmp_path / "a2.fq", "-w", 1)  # fmt: skip
+    assert done.status == 0 and "400 reads" in done.err
+    done = ngsgpu("trim", "-i", parts[0], "-I", parts[2], "-i", parts[1], "-I", parts[3],
+                  "-o", tmp_path / "b1.fq.gz", "-O", tmp_path / "b2.fq.zst", "-w", 3)  # fmt: skip
+    assert done.status == 0, done.err
+    first, second = ((tmp_path / f"a{mate}.fq").read_bytes() for mate in (1, 2))
+    assert gzip.decompress((tmp_path / "b1.fq.gz").read_bytes()) == first
+    piped = write(tmp_path / "both.fq", both)
+    done = ngsgpu("trim", "-i", piped, "--interleaved-in", "-o", tmp_path / "c.fq")
+    assert done.status == 0, done.err
+    kept = (tmp_path / "c.fq").read_bytes().splitlines(keepends=True)
+    joined = [b"".join(kept[at : at + 4]) for at in range(0, len(kept), 4)]
+    assert b"".join(joined[::2]) == first and b"".join(joined[1::2]) == second
+
+
+def test_statistics_and_report(ngsgpu: Commands, tmp_path: Path, mates: list[Path]) -> None:
+    done = ngsgpu(
+        "trim", "-i", mates[0], "-I", mates[1], "-o", tmp_path / "o1.fq", "-O", tmp_path / "o2.fq",
+        "-j", tmp_path / "j.json", "--stats", tmp_path / "s.json", "--quiet",
+    )  # fmt: skip
+    assert done.status == 0 and done.err == ""
+    report, statistics = read_json(tmp_path / "j.json"), read_json(tmp_path / "s.json")
+    assert statistics["schema"] == "ngsgpu.trim" and statistics["two_colours"]
+    assert statistics["reads"]["kept"] == report["filtering_result"]["passed_filter_reads"]
+    assert statistics["bases"]["kept"] == report["summary"]["after_filtering"]["total_bases"]
+    assert statistics["adapters"]["reads"] == report["adapter_cutting"]["adapter_trimmed_reads"]
+    rate = report["duplication"]["rate"]
+    assert statistics["duplicates"] / 200 == pytest.approx(rate, rel=1e-5) and rate > 0
+
+
+def test_reasons(ngsgpu: Commands, tmp_path: Path, mates: list[Path]) -> None:
+    """Each read is in one output; both mates of failed pairs, unless fastp's way is wanted."""
+    outputs = [tmp_path / name for name in ("o1.fq", "o2.fq", "u1.fq", "u2.fq", "failed.fq")]
+    options = ["-o", "-O", "--unpaired1", "--unpaired2", "--failed-out"]
+    words = [word for both in zip(options, outputs, strict=True) for word in both]
+    counts = []
+    for more in ([], ["--fastp"]):
+        done = ngsgpu("trim", "-i", mates[0], "-I", mates[1], *words, *more)
+        assert done.status == 0, done.err
+        counts.append([path.read_bytes().count(b"\n") // 4 for path in outputs])
+    assert sum(counts[0]) == 400 > sum(counts[1])
+    assert counts[0][:4] == counts[1][:4]
+    reasons = {line.split()[-1] for line in outputs[4].read_text().split("\n")[::4] if line}
+    assert {"failed_too_short", "failed_quality_filter"} <= reasons
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["-a", "ACGU"], "--adapter-sequence must be auto, or at least 4 letters"),
+        (["-g", "-G"], "--trim-poly-g and --disable-trim-poly-g exclude each other"),
+        (["--umi"], "--umi needs --umi-loc"),
+        (["--umi", "--umi_loc", "read1"], "--umi-len is needed where"),
+        (["--umi", "--umi_loc", "index1", "--umi_skip", "3"], "--umi-skip is for a UMI"),
+        (["--umi", "--umi_loc", "index1", "--umi_prefix", "a-b"], "--umi-prefix must have"),
+        (["--umi", "--umi_loc", "read2", "--umi_len", "4"], "--umi-loc read2 is for pairs"),
+        (["-O", "x.fq"], "-O is for pairs"),
+        (["--unpaired1", "x.fq"], "--unpaired1 is for pairs"),
+        (["-q", "99"], "--qualified-quality-phred must be from 0 to 93"),
+        (["--cut_window_size", "0"], "--cut-window-size must be from 1 to 1,000"),
+    ],
+)
+def test_refused(
+    ngsgpu: Commands, tmp_path: Path, mates: list[Path], options: list[str], message: str
+) -> None:
+    before = names(tmp_path)
+    done = ngsgpu("trim", "-i", mates[0], "-o", tmp_path / "o.fq", *options)
+    assert done.status == 2
+    assert message in done.error
+    assert names(tmp_path) == before
+
+
+def test_bad_input(ngsgpu: Commands, tmp_path: Path, mates: list[Path]) -> None:
+    short = write(tmp_path / "a.fa", b">x\nACG\n")
+    broken = write(tmp_path / "broken.fq", mates[0].read_bytes() + b"@x\nACGT\n+\nIII\n")
+    for words, message in (
+        (["-i", broken], "record 201"),
+        (["-i", write(tmp_path / "r.fa", fasta([]) + b">x\nACGT\n")], "needs qualities"),
+        (["-i", mates[0], "--adapter-fasta", short], "no sequence"),
+        (["-i", mates[0], "--adapter-fasta", tmp_path / "none.fa"], "none.fa"),
+    ):
+        done = ngsgpu("trim", *words, "-o", tmp_path / "o.fq", "-j", tmp_path / "j.json")
+        assert done.status == 2 and message in done.error, done.err
+        assert not (tmp_path / "o.fq").exists() and not (tmp_path / "j.json").exists()
+
+
+def test_nothing_to_trim(ngsgpu: Commands, tmp_path: Path) -> None:
+    """An empty file gives empty outputs, and a report that is JSON."""
+    empty = write(tmp_path / "e.fq", b"")
+    done = ngsgpu("trim", "-i", empty, "-o", tmp_path / "o.fq", "-j", tmp_path / "j.json")
+    assert done.status == 0, done.err
+    assert (tmp_path / "o.fq").read_bytes() == b""
+    assert read_json(tmp_path / "j.json")["summary"]["before_filtering"]["total_reads"] == 0
