@@ -220,7 +220,7 @@ def assemble(
 def _reads_of(
     files: Callable[..., Any], reads: Source, mates: Source | None, interleaved: bool, how: How
 ) -> Result[Any]:
-    """What a stage makes of reads whose output has the order and layout of its input.
+    """Run a stage whose output has the order and layout of its input; return its reads.
 
     Args:
         files: takes first mates, their output, second mates and theirs.

@@ -73,7 +73,7 @@ def trim_files(
         UsageError: files or parameters are inconsistent.
         OutputError: an output cannot be written; none was.
     """
-    lanes = pair_inputs(in1, in2, interleaved=interleaved, option="--interleaved-in")
+    lanes = pair_inputs(in1, in2, interleaved=interleaved)
     parameters, outputs = parameters or TrimParameters(), outputs or TrimOutputs()
     options = options or RunOptions()
     if options.backend == "cuda" and options.may_fall_back:
