@@ -31,7 +31,7 @@ REPORT: Final = "report.json"
 
 
 def command(program: str, form: str, threads: int) -> list[str]:
-    """The command line of a program, in a folder of its own below that of the reads."""
+    """The command line of a program, in a folder below that of the reads."""
     ending = FORMS[form]
     files = {"-i": f"../r1.fq{ending}", "-I": f"../r2.fq{ending}", "-o": f"o1.fq{ending}",
              "-O": f"o2.fq{ending}", "-j": REPORT}  # fmt: skip
