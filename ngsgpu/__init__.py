@@ -14,7 +14,7 @@ import sys
 
 from ngsgpu._version import __version__
 
-_STAGES = ("assemble", "classify", "correct", "deplete", "merge")
+_STAGES = ("assemble", "classify", "correct", "deplete", "merge", "trim")
 """Packages that can be called, as the functions of the same names in ``ngsgpu.api``."""
 
 __all__ = [
@@ -37,6 +37,7 @@ __all__ = [
     "deplete",
     "merge",
     "open",
+    "trim",
 ]
 
 _Module = type(sys)

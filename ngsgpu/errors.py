@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Collection
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -45,6 +45,14 @@ class NgsgpuError(Exception):
     """Something went wrong that a user can understand; the message is one line."""
 
     exit_status = 1
+
+    def reword(self, change: Callable[[str], str]) -> None:
+        """Change the message.
+
+        Args:
+            change: makes the new text from the old one.
+        """
+        self.args = (change(str(self)),)
 
 
 class UsageError(NgsgpuError):
@@ -128,23 +136,15 @@ class InputError(NgsgpuError):
             where.append(f"line {self.line:,}")
         return f"{', '.join(where)}: {self.cause}; {self.remedy}"
 
+    def reword(self, change: Callable[[str], str]) -> None:
+        """Change the cause and the remedy, not the file's name."""
+        self.cause, self.remedy = change(self.cause), change(self.remedy)
+        super().reword(str)
+
 
 def unreadable(path: str | Path, error: OSError) -> InputError:
     """The one-line error for an input that cannot be opened or read."""
     return InputError(path, error.strerror or str(error), "check the path")
-
-
-_LONGEST_CAUSE: Final = 120
-
-
-def out_of_memory(error: BaseException) -> str:
-    """Return the error for a run out of memory: the requested size, if known, and the remedy."""
-    cause = " ".join(str(error).split())
-    cause = cause if len(cause) <= _LONGEST_CAUSE else ""  # libraries write essays
-    return (
-        f"memory ran out{f' ({cause})' if cause else ''}; use fewer threads (-t 1), give less "
-        "data at a time, or run it where more memory is granted (ulimit -v, the job's limit)"
-    )
 
 
 _NO_MEMORY: Final = ("cannot allocate memory", "failed to map segment", "can't start new thread")
@@ -157,19 +157,3 @@ def is_out_of_memory(error: BaseException) -> bool:
     text = str(error).lower()
     kinds = ImportError | OSError | RuntimeError
     return isinstance(error, kinds) and any(words in text for words in _NO_MEMORY)
-
-
-def check_choice(name: str, value: object, choices: Collection[object]) -> None:
-    """Refuse a parameter that is none of the known values.
-
-    Args:
-        name: the parameter's name.
-        value: its value.
-        choices: the known values.
-
-    Raises:
-        UsageError: names it and them.
-    """
-    if value not in choices:
-        *others, last = map(str, choices)
-        raise UsageError(f"{name} must be {', '.join(others)} or {last}, not {value}")

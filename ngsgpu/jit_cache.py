@@ -224,7 +224,7 @@ def digest(function: Callable[..., Any]) -> str:
 
 
 def _parts(function: Callable[..., Any], seen: set[int]) -> Iterator[str]:
-    """What identifies a function, and the functions and constants that it uses."""
+    """Texts that identify a function, and the functions and constants that it uses."""
     if id(function) in seen:
         return
     seen.add(id(function))
@@ -258,7 +258,7 @@ def _names(code: types.CodeType) -> Iterator[str]:
 
 
 def _parts_of_value(value: Any, names: set[str], seen: set[int]) -> Iterator[str]:
-    """What identifies a global: a kernel, a constant, a module of which ``names`` are used."""
+    """Texts that identify a global: a kernel, a constant, a module of which ``names`` are used."""
     if type(value).__module__ == _DEFERRED:
         yield repr(getattr(value, "options", None))
         yield from _parts(value.function, seen)

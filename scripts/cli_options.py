@@ -79,7 +79,7 @@ def table(command: Command | Group) -> str:
     rows = []
     for parameter in getattr(command, "parameters", ()):
         option = parameter.option
-        names = [] if option.is_argument else [", ".join(option.names or (parameter.flag,))]
+        names = [] if option.is_argument else [", ".join(parameter.names)]
         shown = code(" ".join([*names, *filter(None, [option.metavar])]))
         meaning = prose(option.help)
         if parameter.is_list and not option.is_argument and "repeat" not in meaning:

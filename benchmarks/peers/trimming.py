@@ -31,7 +31,7 @@ REPORT: Final = "report.json"
 
 
 def command(program: str, form: str, threads: int) -> list[str]:
-    """The command line of a program, in a folder of its own below that of the reads."""
+    """The command line of a program, in a folder below that of the reads."""
     ending = FORMS[form]
     files = {"-i": f"../r1.fq{ending}", "-I": f"../r2.fq{ending}", "-o": f"o1.fq{ending}",
              "-O": f"o2.fq{ending}", "-j": REPORT}  # fmt: skip
@@ -77,7 +77,7 @@ def run(settings: argparse.Namespace, work: Path) -> dict[str, Any]:
     return {
         **head("ngsgpu.benchmark.trimming", 1),
         "fastp": answer("fastp", "--version").strip(),
-        "pairs": sum(1 for _ in settings.first.open("rb")) // 4,
+        "pairs": _records(settings.first),
         "settings": {"threads": settings.threads, "repeats": settings.repeats},
         "runs": [
             {
@@ -90,6 +90,11 @@ def run(settings: argparse.Namespace, work: Path) -> dict[str, Any]:
         ],
         "differences": sorted(set(differences)),
     }
+
+
+def _records(path: Path) -> int:
+    with path.open("rb") as file:
+        return sum(1 for _ in file) // 4
 
 
 def table(document: dict[str, Any]) -> str:

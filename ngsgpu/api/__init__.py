@@ -13,7 +13,7 @@ from ngsgpu.api.files import Pair, Reads, Writer, open
 from ngsgpu.api.names import NamedSequences
 from ngsgpu.api.record import Record
 from ngsgpu.api.results import Merged, Result
-from ngsgpu.api.stages import assemble, correct, deplete, merge
+from ngsgpu.api.stages import assemble, correct, deplete, merge, trim
 
 __all__ = [
     "Call",
@@ -34,4 +34,5 @@ __all__ = [
     "deplete",
     "merge",
     "open",
+    "trim",
 ]

@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Final, Generic, Literal, Self, TypeAlias, TypeVar, overload
 
 from ngsgpu.api.record import Record, RecordLike, fasta_bytes, fastq_bytes, records_of
-from ngsgpu.errors import UsageError, check_choice, unreadable
+from ngsgpu.declared.options import Option
+from ngsgpu.declared.values import check_value
+from ngsgpu.errors import UsageError, unreadable
 from ngsgpu.io.compress.deflate import DEFAULT_LEVEL
 from ngsgpu.io.compress.formats import without_packing
 from ngsgpu.io.inputs import ReadFiles
@@ -190,7 +192,7 @@ def open(
         OutputError: a file cannot be written.
         UsageError: the mode is neither.
     """
-    check_choice("mode", mode, ("r", "w"))
+    check_value("mode", mode, Option("", choices=("r", "w")))
     paths = [path] if mate is None else [path, mate]
     if mode == "w":
         return Writer(paths, threads=threads, compress_level=compress_level)

@@ -18,6 +18,7 @@ from ngsgpu.io.text.diagnose import PhredOffset
 from ngsgpu.merge import MergeOutputs, MergeParameters, merge_files
 from ngsgpu.spectrum import SpectrumParameters
 from ngsgpu.spectrum import correct_files as correct_by_spectrum
+from ngsgpu.trim import TrimOutputs, TrimParameters, trim_files
 
 
 @overload
@@ -138,6 +139,39 @@ def merge(
         return result
 
 
+def trim(
+    reads: Source,
+    mates: Source | None = None,
+    parameters: TrimParameters | None = None,
+    *,
+    interleaved: bool = False,
+    phred64: bool = False,
+    **how: Unpack[How],
+) -> Result[Any]:
+    """Cut adapters and poor ends off, and leave out poor reads, as ``ngsgpu trim``.
+
+    Args:
+        reads: single reads, first mates, or pairs.
+        mates: second mates.
+        parameters: what is trimmed and kept.
+        interleaved: whether files of ``reads`` hold both mates.
+        phred64: whether qualities are Phred+64.
+        how: see ``How``.
+
+    Returns:
+        The reads, or pairs, that are kept.
+
+    Raises:
+        NgsgpuError: as of ``trim_files``.
+    """
+
+    def files(first: Any, out1: Any, second: Any, out2: Any, **more: Any) -> Any:
+        outputs = TrimOutputs(out1=out1[0], out2=out2[0] if out2 else None)
+        return trim_files(first, second, outputs, parameters=parameters, phred64=phred64, **more)
+
+    return _reads_of(files, reads, mates, interleaved, how)
+
+
 def assemble(
     reads: Source,
     mates: Source | None = None,
@@ -186,7 +220,7 @@ def assemble(
 def _reads_of(
     files: Callable[..., Any], reads: Source, mates: Source | None, interleaved: bool, how: How
 ) -> Result[Any]:
-    """What a stage makes of reads whose output has the order and layout of its input.
+    """Run a stage whose output has the order and layout of its input; return its reads.
 
     Args:
         files: takes first mates, their output, second mates and theirs.

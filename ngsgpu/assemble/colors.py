@@ -32,7 +32,7 @@ def color_names(paths: Sequence[str | Path]) -> list[str]:
     names = [Path(path).resolve().name.removesuffix(_ENDING) for path in paths]
     for name in names:
         if names.count(name) > 1:
-            raise UsageError(f"--color: two databases are named {name}; rename one of them")
+            raise UsageError(f"`color`: two databases are named {name}; rename one of them")
     return names
 
 
@@ -59,7 +59,7 @@ def color_lines(
             raise InputError(
                 path,
                 f"has {database.parameters.kmer}-mers and the graph {graph.k}-mers",
-                "count both with the same --kmer",
+                "count both with the same k-mer length",
             )
         columns += _sums(graph, unitigs, Lookup(database), threads)
     head = ["unitig", "kmers", *(f"{name}_{of}" for name in names for of in ("kmers", "count"))]

@@ -77,7 +77,7 @@ def compact_on_gpu(
         if size > MOST_NODES or needed > budget:
             raise DeviceMemoryError(
                 f"the graph of {size:,} k-mers takes {format_size(needed)} of GPU memory and "
-                f"{format_size(budget)} may be used; raise --gpu-memory, or use --backend cpu"
+                f"{format_size(budget)} may be used; raise `gpu_memory`, or use `backend='cpu'`"
             )
         arena = Arena(min(budget, needed + _UNITIG_BYTES * size))
         with arena.in_use():
@@ -140,7 +140,7 @@ class _Compaction:
         KERNELS.launch_threads(f"{kernel}_{self._words}", units, *arguments)
 
     def _joined(self) -> Any:
-        """What is joined to each direction, int32[2n]."""
+        """Direction that is joined to each direction, int32[2n]."""
         import cupy
 
         size = np.int64(self._size)
@@ -157,7 +157,7 @@ class _Compaction:
         return joined
 
     def _ranked(self) -> Any:
-        """How far each direction is from the end of its chain: structs ``Reach``, int32[2n, 2]."""
+        """Distance of each direction from the end of its chain: structs ``Reach``, int32[2n, 2]."""
         import cupy
 
         joined = self._joined()

@@ -38,7 +38,7 @@ class UnitigParameters:
         check_odd(self.kmer)
 
     def counted(self) -> CountParameters:
-        """How the k-mers of reads are counted.
+        """Parameters of counting the k-mers of reads.
 
         The valley needs the histogram of all; k-mers below a known threshold need no room.
         """

@@ -84,13 +84,13 @@ def write_unitigs(
     parameters = parameters or UnitigParameters()
     options = options or RunOptions()
     if bool(paths) == (database is not None):
-        raise UsageError("give reads (-i) or a k-mer database (-d)")
+        raise UsageError("give reads (`in1`) or a k-mer database (`database`)")
     if (colors is None) != (not color):
-        raise UsageError("--color and --colors belong together: the samples, and the table")
+        raise UsageError("`color` and `colors` belong together: the samples, and the table")
     color_names(color)
     outputs = [path for path in (out, gfa, colors) if path is not None]
     if not outputs:
-        raise UsageError("no output given; name a file with -o or --gfa")
+        raise UsageError("no output given; name a file with `out` or `gfa`")
     if stats is not None:
         outputs.append(stats)
     check_distinct(list(paths), outputs)
@@ -274,25 +274,25 @@ def compacted(solid: Solid, options: RunOptions, *, walked: bool) -> tuple[Graph
 
 
 def _abundance(database: KmerDatabase, path: str, threads: int) -> int:
-    """Where the counts of true k-mers begin."""
+    """Lowest count of true k-mers: as counted, else by the histogram."""
     counted = database.parameters.min_count
     if counted > 1:
-        _LOG.info("--min-abundance %d, as the database was counted", counted)
+        _LOG.info("`min_abundance=%d`, as the database was counted", counted)
         return counted
     return _valley(database.histogram(threads), path)
 
 
 def _valley(histogram: NDArray[np.int64], path: str) -> int:
-    """Where the counts of true k-mers begin in a histogram."""
+    """Lowest count of true k-mers, at the valley of a histogram."""
     valley = valley_of(histogram)
     if valley is None:
         _LOG.warning(
             "%s: the histogram has no valley between k-mers with errors and others; "
-            "--min-abundance is %d (give 1 for genomes)",
+            "`min_abundance` is %d (give 1 for genomes)",
             path, _WITHOUT_VALLEY,
         )  # fmt: skip
         return _WITHOUT_VALLEY
-    _LOG.info("--min-abundance %d, at the valley of the histogram", valley)
+    _LOG.info("`min_abundance=%d`, at the valley of the histogram", valley)
     return valley
 
 
@@ -339,6 +339,6 @@ def _check_memory(size: int, k: int, words: int, options: RunOptions) -> None:
     if needed > options.budget:
         raise HostMemoryError(
             f"the graph of {size:,} k-mers takes up to {format_size(needed)} of memory and "
-            f"{format_size(options.budget)} may be used; raise --min-abundance, or use --memory "
-            f"{-(-needed >> 20)}M on a machine that has it"
+            f"{format_size(options.budget)} may be used; raise `min_abundance`, or use "
+            f"`memory='{-(-needed >> 20)}M'` on a machine that has it"
         )

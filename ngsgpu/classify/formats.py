@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
+from keyword import iskeyword
 from typing import Any, Final, Literal
 
 from ngsgpu.errors import UsageError
@@ -52,11 +53,6 @@ class Format:
     names: tuple[str, ...] = ()
     metavar: str = "FILE"
 
-    @property
-    def flag(self) -> str:
-        """The option as messages name it."""
-        return self.names[0] if self.names else f"--{self.name.replace('_', '-')}"
-
     def needs(self, kind: type) -> list[str]:
         """What its maker takes.
 
@@ -72,7 +68,7 @@ class Format:
                 found.append(parameter.name)
             elif parameter.default is parameter.empty:
                 raise UsageError(
-                    f"{self.flag}: {self.maker} takes {parameter.name!r}, which there is not of "
+                    f"`{self.name}`: {self.maker} takes {parameter.name!r}, which there is not of "
                     f"{self.of}"
                 )
         return found
@@ -90,7 +86,7 @@ class Format:
         try:
             found: Callable[..., Any] = getattr(importlib.import_module(module), function)
         except (ImportError, AttributeError) as error:
-            raise UsageError(f"{self.flag} cannot be written: {error}") from error
+            raise UsageError(f"`{self.name}` cannot be written: {error}") from error
         return found
 
 
@@ -161,6 +157,8 @@ def formats() -> dict[str, Format]:
     for name, other in _registered():
         if not isinstance(other, Format):
             logger.warning("output format %s: %s", name, other)
+        elif not other.name.isidentifier() or iskeyword(other.name):
+            logger.warning("output format %s: %r is no name of a parameter", name, other.name)
         elif other.name in found:
             logger.warning("output format %s: there is one of this name", name)
         else:

@@ -157,7 +157,7 @@ class PartitionRequest:
 
     def __post_init__(self) -> None:
         if self.number is not None and self.bytes is not None:
-            raise UsageError("give `number` or --partition-memory, not both")
+            raise UsageError("give `number` or `partition_memory`, not both")
 
 
 class QueryRules(NamedTuple):
@@ -313,7 +313,7 @@ class EvidenceParameters:
     def __post_init__(self) -> None:
         if self.max_accident < 1 and self.species_identity == 0:
             raise UsageError(
-                "`max_accident` needs `species_identity` above 0 (and no --metacache): without "
+                "`max_accident` needs `species_identity` above 0 (and no `metacache`): without "
                 "it, species are not judged"
             )
 

@@ -21,8 +21,9 @@ import click
 from ngsgpu._version import __version__
 from ngsgpu.cli import standard
 from ngsgpu.cli.adapter import Entry, Group
+from ngsgpu.cli.wording import as_typed
 from ngsgpu.ending import Terminated, handle_termination, leave, message_of, status_of
-from ngsgpu.errors import OUT_OF_MEMORY, NgsgpuError, is_out_of_memory, out_of_memory
+from ngsgpu.errors import OUT_OF_MEMORY, NgsgpuError, is_out_of_memory
 
 COMMANDS: Final = {
     "trim": Entry("trim:trim", "Trim adapters and poor ends of reads, and leave out poor reads."),
@@ -118,10 +119,16 @@ def _log_to_stderr() -> None:
         def stream(self, _: Any) -> None:
             pass
 
+    class Worded(logging.Formatter):
+        """Name options where the core names parameters."""
+
+        def format(self, record: logging.LogRecord) -> str:
+            return as_typed(super().format(record))
+
     logger = logging.getLogger("ngsgpu")
     if not logger.handlers:
         handler = Stderr()
-        handler.setFormatter(logging.Formatter("ngsgpu: %(message)s"))
+        handler.setFormatter(Worded("ngsgpu: %(message)s"))
         logger.addHandler(handler)
     logger.setLevel(logging.INFO)
 
@@ -188,13 +195,16 @@ def _blaming_changed_files() -> Iterator[None]:
         raise
 
 
+_LONGEST_CAUSE: Final = 120
+
+
 def _unforeseen(error: Exception) -> int:
     """Print one line about an unexpected error; return the exit status."""
     causes = list(_causes(error))
     if os.environ.get("NGSGPU_DEBUG"):
         raise error
     if any(map(is_out_of_memory, causes)):
-        standard.say_error(str(out_of_memory(error)))
+        standard.say_error(_out_of_memory(error))
         return OUT_OF_MEMORY
     if isinstance(error, RuntimeError):
         raise error
@@ -202,6 +212,16 @@ def _unforeseen(error: Exception) -> int:
     remedy = "set NGSGPU_DEBUG=1 to see where it happened, and report it"
     standard.say_error(f"unexpected {what}; {remedy}")
     return 1
+
+
+def _out_of_memory(error: Exception) -> str:
+    """The message for a run out of memory: the requested size, if known, and the remedy."""
+    cause = " ".join(str(error).split())
+    cause = cause if len(cause) <= _LONGEST_CAUSE else ""  # libraries write essays
+    return (
+        f"memory ran out{f' ({cause})' if cause else ''}; use fewer threads (-t 1), give less "
+        "data at a time, or run it where more memory is granted (ulimit -v, the job's limit)"
+    )
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:

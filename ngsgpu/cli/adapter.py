@@ -15,10 +15,11 @@ from typing import Any, Final, NamedTuple
 import click
 
 from ngsgpu.cli.files import checked_files, reads_cram
+from ngsgpu.cli.wording import options_named
 from ngsgpu.declared.options import Option
 from ngsgpu.declared.parameters import Parameter, arguments, parameters_of
 from ngsgpu.declared.roles import Role
-from ngsgpu.declared.values import as_options, check_value
+from ngsgpu.declared.values import check_value
 from ngsgpu.errors import UsageError
 
 SETTINGS: Final[dict[str, Any]] = {
@@ -40,7 +41,6 @@ CRAM_REFERENCE: Final = Parameter(
         "FASTA by which CRAM input was compressed.", "FILE", shown_default="from its header"
     ),
     default=None,
-    path=("cram_reference",),
 )
 """An option of every command whose reads may be CRAM; it holds for all CRAM files."""
 
@@ -158,15 +158,11 @@ class Command(click.Command):
             parameter.name: _value_of(parameter, given[parameter.name])
             for parameter in self.parameters
         }
-        try:
+        with options_named(self.parameters):
             for parameter in self.parameters:
                 _check(parameter, values[parameter.name])
             with checked_files(self.full_name, self.parameters, values):
                 return self.function(**arguments(self.function, values, _given()))
-        except UsageError as error:
-            names = {parameter.name: parameter.flag for parameter in self.parameters}
-            error.args = (as_options(str(error), names),)
-            raise
 
 
 def _given() -> set[str]:
@@ -236,7 +232,7 @@ def _click_parameter(parameter: Parameter) -> click.Parameter:
     if parameter.kind is bool:
         common |= {"is_flag": True, "type": None}
     return click.Option(
-        [parameter.name, *(declared.names or (parameter.flag,))],
+        [parameter.name, *parameter.names],
         multiple=parameter.is_list,
         help=declared.help,
         show_default=declared.shown_default or _shown(parameter) not in (None, ""),

@@ -121,7 +121,7 @@ def assemble(
             in2 or [],
             single=single or [],
             interleaved=interleaved,
-            graph=gfa,
+            gfa=gfa,
             scaffolds=scaffolds,
             coverage=coverage,
             stats=run.stats,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -13,8 +13,8 @@ from ngsgpu.cli.classify_options import (
     ClassifyRun,
     Metacache,
     NoVerify,
-    OutputFiles,
     calling,
+    output_files,
 )
 from ngsgpu.cli.options import (
     CompressLevel,
@@ -35,6 +35,10 @@ if TYPE_CHECKING:
     from ngsgpu.classify.run.pipeline import Classifier
     from ngsgpu.classify.run.samples import ClassificationStatistics, SampleOutputs
     from ngsgpu.run.options import RunOptions
+
+    @dataclass(frozen=True)
+    class OutputFiles:
+        """Output files, by the names of formats; made below, when all other options are known."""
 
 
 def classify(
@@ -191,6 +195,10 @@ def classify_merge(
     )
 
 
+if not TYPE_CHECKING:
+    OutputFiles = output_files(classify, classify_merge)
+
+
 def classify_table(
     *,
     reports: Annotated[
@@ -257,6 +265,7 @@ def _classify_stream(
         The exit status, of the worst failure.
     """
     from ngsgpu.classify.run.stream import classify_stream
+    from ngsgpu.cli.wording import as_typed
 
     def done(statistics: ClassificationStatistics) -> None:
         if not (quiet or outputs.candidates):
@@ -264,8 +273,8 @@ def _classify_stream(
 
     with open(0, encoding="utf-8-sig", errors="replace", closefd=False) as lines:
         failures = classify_stream(
-            classifier, lines, outputs, click.echo, done, also_read=also_read,
-            phred_offset=phred_offset,
+            classifier, lines, outputs, lambda line: click.echo(as_typed(line)), done,
+            also_read=also_read, phred_offset=phred_offset,
         )  # fmt: skip
     _say([], classifier.engine.database, quiet or outputs.candidates is not None)
     return max(failures, default=0)

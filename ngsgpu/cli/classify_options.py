@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Callable
 from dataclasses import dataclass, make_dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import Annotated, Any, Final
 
 from ngsgpu.classify.formats import formats
 from ngsgpu.classify.params import (
@@ -12,10 +14,13 @@ from ngsgpu.classify.params import (
     OutputRules,
     QueryParameters,
 )
+from ngsgpu.cli.adapter import CRAM_REFERENCE, SETTINGS
 from ngsgpu.cli.options import Compute
 from ngsgpu.declared.options import flag, option
-from ngsgpu.declared.parameters import Options
+from ngsgpu.declared.parameters import Options, parameters_of
 from ngsgpu.declared.roles import Written
+
+logger = logging.getLogger("ngsgpu")
 
 Gpus = Annotated[
     int | None,
@@ -40,21 +45,29 @@ NoVerify = Annotated[
 ]
 
 
-if TYPE_CHECKING:
+def output_files(*commands: Callable[..., Any]) -> type:
+    """Make the dataclass of output files, with a field and an option for each format.
 
-    @dataclass(frozen=True)
-    class OutputFiles:
-        """Output files, by the names of formats."""
+    A format of another package whose name or option is taken is reported and left out.
 
-else:
-    OutputFiles = make_dataclass(
-        "OutputFiles",
-        [
-            (own.name, Written | None, option(None, own.metavar, own.help, *own.names))
-            for own in formats().values()
-        ],
-        frozen=True,
-    )
+    Args:
+        commands: functions that take the files, as ``files``.
+    """
+    taken = set(SETTINGS["help_option_names"])
+    for command in commands:
+        for parameter in (CRAM_REFERENCE, *parameters_of(command, without="files")):
+            taken |= {parameter.name, *parameter.names}
+    fields = []
+    for own in formats().values():
+        names = {own.name, *(own.names or (f"--{own.name.replace('_', '-')}",))}
+        if names & taken:
+            logger.warning(
+                "output format %s: %s is taken", own.name, ", ".join(sorted(names & taken))
+            )
+            continue
+        taken |= names
+        fields.append((own.name, Written | None, option(None, own.metavar, own.help, *own.names)))
+    return make_dataclass("OutputFiles", fields, frozen=True)
 
 
 Metacache = Annotated[

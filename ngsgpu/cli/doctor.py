@@ -14,13 +14,14 @@ def doctor(
 
     The exit status is 0 if ngsgpu can correct reads on this machine, otherwise 1.
     """
+    from ngsgpu.cli.wording import as_typed
     from ngsgpu.device.diagnosis import as_dict, as_text, diagnose
 
     diagnosis = diagnose()
     if json:
         from json import dumps
 
-        click.echo(dumps(as_dict(diagnosis), indent=2))
+        click.echo(as_typed(dumps(as_dict(diagnosis), indent=2)))
     else:
-        click.echo(as_text(diagnosis))
+        click.echo(as_typed(as_text(diagnosis)))
     return 1 if diagnosis.problems else 0

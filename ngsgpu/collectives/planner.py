@@ -86,9 +86,9 @@ def make_plan(
         UsageError: there is no such GPU, the links have no rings, or SciPy is missing.
     """
     if not 0 <= main < topology.gpus:
-        raise UsageError(f"--main must be from 0 to {topology.gpus - 1}, not {main}")
+        raise UsageError(f"`main` must be from 0 to {topology.gpus - 1}, not {main}")
     if chunks is not None and not 1 <= chunks <= 64:
-        raise UsageError(f"--chunks must be from 1 to 64, not {chunks}")
+        raise UsageError(f"`chunks` must be from 1 to 64, not {chunks}")
     main = 0 if kind == "all2all" else main
     least = least_time(kind, topology, main)
     if kind == "gather":
@@ -153,6 +153,7 @@ def _buffered(kind: Kind, topology: Topology, main: int, chunks: int, seconds: f
                 best = plan
     if best is None:
         raise UsageError(
-            f"no plan of {_LONGEST} steps reaches all GPUs of {topology.name}; use --method optimal"
+            f"no plan of {_LONGEST} steps reaches all GPUs of {topology.name}; use "
+            "`method='optimal'`"
         )
     return best

@@ -132,8 +132,8 @@ def find_rings(topology: Topology) -> list[list[int]]:
 
 def _no_rings(topology: Topology) -> UsageError:
     return UsageError(
-        f"the links of {topology.name} are not made of rings through all GPUs; use --method "
-        "optimal or direct"
+        f"the links of {topology.name} are not made of rings through all GPUs; use "
+        "`method='optimal'` or direct"
     )
 
 

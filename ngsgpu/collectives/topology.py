@@ -125,7 +125,7 @@ def topology_of_host() -> Topology:
         )
     except (OSError, subprocess.SubprocessError) as error:
         raise UsageError(
-            "nvidia-smi topo -m does not answer; name links with --topology"
+            "nvidia-smi topo -m does not answer; name links with `topology`"
         ) from error
     return parse_topology(done.stdout, "this machine")
 

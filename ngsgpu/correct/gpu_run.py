@@ -330,7 +330,7 @@ class GpuCorrection:
 
 @dataclass(slots=True)
 class _Held:
-    """What one GPU holds."""
+    """Arrays of one GPU."""
 
     reads: DeviceReadSet
     arena: Arena

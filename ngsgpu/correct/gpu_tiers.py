@@ -69,7 +69,7 @@ def tiers_for(max_length: int, margin: int, mates: int) -> list[Sizes]:
     ]
     if tiers[0].bytes > SHARED_BYTES:
         raise UnsuitableError(
-            f"reads of {max_length:,} bases are too long for the GPU; use --backend cpu"
+            f"reads of {max_length:,} bases are too long for the GPU; use `backend='cpu'`"
         )
     return tiers
 

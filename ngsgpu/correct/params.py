@@ -179,7 +179,7 @@ class CorrectionParameters:
         for name in ("anchor_threshold", "candidate_threshold"):
             threshold = getattr(self, name)
             if threshold is not None and self.model == "none":
-                raise UsageError(f"`{name}` is for `model`; add `model` default, or leave it out")
+                raise UsageError(f"`{name}` is for `model`; add `model='default'`, or leave it out")
         if self.model != "none":
             from ngsgpu.correct.forests.forest import load_model
 

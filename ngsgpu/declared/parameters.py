@@ -12,10 +12,11 @@ import inspect
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import UnionType
+from types import SimpleNamespace, UnionType
 from typing import (
     Annotated,
     Any,
+    Final,
     Generic,
     Literal,
     TypeVar,
@@ -29,6 +30,8 @@ from ngsgpu.declared.options import Option, option_of
 from ngsgpu.declared.roles import Role
 
 T = TypeVar("T")
+
+_FAMILIAR: Final = ("-i", "-I", "-o", "-O", "-d")
 
 
 class Options(Generic[T]):
@@ -64,7 +67,6 @@ class Parameter:
         role: what is done with the files it names; None: it is no text.
         option: how it is given.
         default: value without it; ``...``: it is required.
-        path: of parameters of the function and fields below it, down to this one.
     """
 
     name: str
@@ -74,7 +76,6 @@ class Parameter:
     role: Role | None
     option: Option
     default: Any
-    path: tuple[str, ...]
 
     @property
     def flag(self) -> str:
@@ -83,17 +84,31 @@ class Parameter:
             return self.option.metavar
         return max(self.option.names, key=len, default=f"--{self.name.replace('_', '-')}")
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names on the command line; of one that is given by its place none."""
+        return () if self.option.is_argument else self.option.names or (self.flag,)
 
-def parameters_of(function: Callable[..., Any]) -> list[Parameter]:
+    @property
+    def shown(self) -> str:
+        """Name in messages: as `flag`, but of the main files of all commands the short option."""
+        return next((name for name in self.option.names if name in _FAMILIAR), self.flag)
+
+
+def parameters_of(function: Callable[..., Any], without: str = "") -> list[Parameter]:
     """The parameters of a command's function, each once.
 
     Several dataclasses may have a field of the same name, declared by the same option.
+
+    Args:
+        function: of the command.
+        without: name of a parameter of it that is left out.
 
     Raises:
         TypeError: one is declared twice, not at all, or may name files without saying so.
     """
     found: dict[str, Parameter] = {}
-    for own in _parameters(_signature(function), ()):
+    for own in _parameters(_signature(function, without)):
         same = found.setdefault(own.name, own)
         if (same.option, same.default) != (own.option, own.default):
             raise TypeError(f"{function.__name__}: {own.name} is declared in two ways")
@@ -133,7 +148,7 @@ def arguments(
         if kind is None:
             found[name] = values[name]
             continue
-        own = [field.name for field in _parameters([(name, hint, default)], ())]
+        own = [field.name for field in _parameters([(name, hint, default)])]
         if kind is hint:
             found[name] = _made(kind, {field: values[field] for field in own})
         else:
@@ -166,9 +181,10 @@ _Declared = tuple[str, Any, Any]
 
 
 @functools.cache
-def _signature(function: Callable[..., Any]) -> list[_Declared]:
-    hints = get_type_hints(function, include_extras=True)
-    shown = inspect.signature(function).parameters.values()
+def _signature(function: Callable[..., Any], without: str = "") -> list[_Declared]:
+    shown = [own for own in inspect.signature(function).parameters.values() if own.name != without]
+    texts = SimpleNamespace(__annotations__={own.name: own.annotation for own in shown})
+    hints = get_type_hints(texts, function.__globals__, include_extras=True)
     return [(own.name, hints[own.name], own.default) for own in shown]
 
 
@@ -178,15 +194,15 @@ def _fields(kind: Any) -> list[_Declared]:
     return [(field.name, hints[field.name], field) for field in dataclasses.fields(kind)]
 
 
-def _parameters(declared: list[_Declared], path: tuple[str, ...]) -> Iterator[Parameter]:
+def _parameters(declared: list[_Declared], *, inner: bool = False) -> Iterator[Parameter]:
     for name, hint, default in declared:
         if (kind := _group(hint)) is not None:
-            yield from _parameters(_fields(kind), (*path, name))
+            yield from _parameters(_fields(kind), inner=True)
             continue
         option = _declaration(hint, default)
         if option is not None and not option.is_hidden:
-            yield _parameter(name, hint, option, _value(default), path)
-        elif not path:
+            yield _parameter(name, hint, option, _value(default))
+        elif not inner:
             raise TypeError(f"{name} is no option, argument or dataclass")
 
 
@@ -201,9 +217,7 @@ def _value(default: Any) -> Any:
     return ... if value in (dataclasses.MISSING, inspect.Parameter.empty) else value
 
 
-def _parameter(
-    name: str, hint: Any, option: Option, default: Any, path: tuple[str, ...]
-) -> Parameter:
+def _parameter(name: str, hint: Any, option: Option, default: Any) -> Parameter:
     option = _with_choices(option, hint)
     plain = list(_plain(hint))
     kinds = {
@@ -219,9 +233,7 @@ def _parameter(
         if option.choices is None:
             raise TypeError(f"{name} may name files; give its type a role, or make it Text")
         role = Role.NONE
-    return Parameter(
-        name, kind, list in plain, tuple in plain, role, option, default, (*path, name)
-    )
+    return Parameter(name, kind, list in plain, tuple in plain, role, option, default)
 
 
 def _with_choices(option: Option, hint: Any) -> Option:

@@ -1,6 +1,8 @@
 """Ranges and choices of parameters, checked with one message from Python and the command line.
 
-Messages name parameters as Python does, in backticks; `as_options` makes them the command line's.
+Messages name parameters in backticks as Python does, alone or with a value: "raise `gpu_memory`,
+or use `backend='cpu'`". `as_options` makes them the command line's: "raise --gpu-memory, or use
+--backend cpu".
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from ngsgpu.errors import UsageError
 
 T = TypeVar("T")
 
-_PARAMETER = re.compile(r"`([a-z_][a-z0-9_]*)`")
+_PARAMETER = re.compile(r"`([a-z_][a-z0-9_]*)(?:=([^`]+))?`")
 
 
 def check_value(name: str, value: Any, declared: Option) -> None:
@@ -103,7 +105,14 @@ def as_options(message: str, names: Mapping[str, str]) -> str:
     """A message with options in place of parameters.
 
     Args:
-        message: names parameters in backticks.
+        message: names parameters in backticks, some with values.
         names: options by the names of parameters.
     """
-    return _PARAMETER.sub(lambda found: names.get(found[1], found[0]), message)
+
+    def option(found: re.Match[str]) -> str:
+        name, given = found.groups()
+        if name not in names:
+            return found[0]
+        return names[name] if given is None else names[name] + " " + given.strip("'")
+
+    return _PARAMETER.sub(option, message)

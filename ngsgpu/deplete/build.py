@@ -173,7 +173,7 @@ def _check(needed: int, budget: int, parameters: IndexParameters) -> None:
     if needed > budget:
         raise HostMemoryError(
             f"indexing takes more than {format_size(needed)} of memory and {format_size(budget)} "
-            f"may be used; sample fewer k-mers (--one-in {2 * parameters.one_in}), or build the "
+            f"may be used; sample fewer k-mers (`one_in={2 * parameters.one_in}`), or build the "
             "index on a machine with more memory"
         )
 

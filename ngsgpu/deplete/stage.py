@@ -120,7 +120,7 @@ class Depletion(RecordStage[DepletionStatistics]):
         if rest < LEAST_BYTES:
             raise DeviceMemoryError(
                 f"the index of {format_size(self._index.table.nbytes)} leaves too little of "
-                f"{format_size(memory)} of GPU memory; raise --gpu-memory or use --backend cpu"
+                f"{format_size(memory)} of GPU memory; raise `gpu_memory` or use `backend='cpu'`"
             )
         return rest
 

@@ -78,7 +78,7 @@ def choose_backend(
     if requested not in ("auto", "cpu", "cuda"):
         raise UsageError(f"unknown backend {requested!r}; choose auto, cpu or cuda")
     if gpus is not None and gpus < 0:
-        raise UsageError(f"--gpus must be 0 or more, not {gpus}")
+        raise UsageError(f"`gpus` must be 0 or more, not {gpus}")
     if gpus is not None and most is not None and gpus > most:
         _LOG.info("%d GPUs requested, but this run can use at most %d", gpus, most)
         gpus = most
@@ -86,10 +86,10 @@ def choose_backend(
         return Backend("cpu", (), "as asked for")
     if requested == "cuda":
         if gpus == 0:
-            raise UsageError("--backend cuda with 0 GPUs; ask for at least 1, or --backend cpu")
+            raise UsageError("`backend='cuda'` with 0 GPUs; ask for at least 1, or `backend='cpu'`")
         problem = missing_for_cuda(gpus or 1)
         if problem:
-            raise UsageError(f"--backend cuda is not possible here: {problem}")
+            raise UsageError(f"`backend='cuda'` is not possible here: {problem}")
         return _cuda(gpus or 1, "as asked for", lease, wait)
     return _automatic(gpus, lease)
 
@@ -123,14 +123,15 @@ def missing_for_cuda(gpus: int = 1) -> str | None:
     if found is None:
         return (
             "no NVIDIA driver was found (nvidia-smi is missing or does not answer); "
-            "install the driver, or use --backend cpu"
+            "install the driver, or use `backend='cpu'`"
         )
     if not found:
-        return "the NVIDIA driver sees no GPU; check nvidia-smi, or use --backend cpu"
+        return "the NVIDIA driver sees no GPU; check nvidia-smi, or use `backend='cpu'`"
     visible = visible_gpus()
     if not visible:
         return (
-            "CUDA_VISIBLE_DEVICES hides every GPU; unset it or name one there, or use --backend cpu"
+            "CUDA_VISIBLE_DEVICES hides every GPU; unset it or name one there, or use "
+            "`backend='cpu'`"
         )
     if len(visible) < gpus:
         return f"{gpus} GPUs are asked for and {len(visible)} can be seen; ask for fewer"

@@ -21,8 +21,8 @@ def device_error(doing: str, error: BaseException) -> DeviceError:
         error: ``CUDARuntimeError``, ``CUDADriverError`` or ``OutOfMemoryError`` of CuPy.
     """
     cause = " ".join(str(error).split()) or type(error).__name__
-    if "limit set to" in cause:  # CuPy's pool has one where --gpu-memory was given
-        return DeviceMemoryError(f"{doing}: not enough GPU memory ({cause}); raise --gpu-memory")
+    if "limit set to" in cause:  # CuPy's pool has one where ``gpu_memory`` was given
+        return DeviceMemoryError(f"{doing}: not enough GPU memory ({cause}); raise `gpu_memory`")
     if isinstance(error, MemoryError) or "OUT_OF_MEMORY" in cause or "MemoryAllocation" in cause:
         return DeviceMemoryError(f"{doing}: not enough GPU memory ({cause}); {_memory_remedy()}")
     if any(name in cause.lower().replace("_", "") for name in _LATER_FAULTS):
@@ -32,7 +32,7 @@ def device_error(doing: str, error: BaseException) -> DeviceError:
 
 def _memory_remedy() -> str:
     """Name the memory that is free now, if CUDA still answers."""
-    remedy = "use a GPU that is free, or give --gpu-memory a smaller size"
+    remedy = "use a GPU that is free, or give `gpu_memory` a smaller size"
     try:
         from cupy import cuda
 

@@ -1,6 +1,6 @@
 """GPU memory of a run: planned before allocation, placed, and reported.
 
-The plan is compared with a budget, ``--gpu-memory`` or the free memory. A stage provides the bytes
+The plan is compared with a budget, ``gpu_memory`` or the free memory. A stage provides the bytes
 of its reads, tables and work; their sum, whether they fit, and how that is reported to users and
 in the statistics is the same for all stages (``MemoryPlan``).
 """
@@ -21,7 +21,7 @@ from ngsgpu.errors import DeviceError, DeviceMemoryError
 _LOG = logging.getLogger(__name__)
 _Result = TypeVar("_Result")
 
-ADVICE: Final = "use a GPU with more memory, raise --gpu-memory, or use --backend cpu"
+ADVICE: Final = "use a GPU with more memory, raise `gpu_memory`, or use `backend='cpu'`"
 
 ROUNDING_BYTES: Final = 1 << 20
 """Overhead of CuPy's pool for the arrays of the reads."""
@@ -160,7 +160,7 @@ def gpu_memory(limit: int | None = None) -> GpuMemory:
     """Query the memory of the current GPU.
 
     Args:
-        limit: memory limit of the run in bytes (``--gpu-memory``); None: free memory minus a
+        limit: memory limit of the run in bytes (``gpu_memory``); None: free memory minus a
             reserve
             for CUDA itself.
 
@@ -240,5 +240,5 @@ def out_of_memory(doing: str, needed: int, error: MemoryError) -> DeviceError:
     return DeviceMemoryError(
         f"{doing}: not enough GPU memory, although less was taken the second time: "
         f"{format_size(needed)} are needed{there} ({error}); use a GPU that is free, give "
-        "--gpu-memory a smaller size, or use --backend cpu"
+        "`gpu_memory` a smaller size, or use `backend='cpu'`"
     )

@@ -129,7 +129,7 @@ class DeviceExtender:
         if reads.reads > MAX_READS:
             raise DeviceError(
                 f"{reads.reads:,} reads are more than the {MAX_READS:,} that can be extended on "
-                "a GPU; use --backend cpu"
+                "a GPU; use `backend='cpu'`"
             )
         self.reads = reads
         self.tables = tables

@@ -78,9 +78,9 @@ class ExtensionGpuPlan(MemoryPlan):
         advice = []
         surplus = self.total - self.budget
         if self.hashes > 2 and self.tables // self.hashes * (self.hashes - 2) >= surplus:
-            advice.append("try --hashes 2")
+            advice.append("try `hashes=2`")
         if self.host > self.host_budget and parameters.quality_bits == 8:
-            advice.append("try --quality-bits 2")
+            advice.append("try `quality_bits=2`")
         host = f", with {format_size(self.host)} on the host," if self.host else ""
         raise DeviceMemoryError(
             f"extending {self.pairs:,} pairs takes {format_size(self.total)} of GPU memory"

@@ -73,8 +73,8 @@ def estimate_insert(lengths: NDArray[np.int32], sampled: int) -> InsertSize:
     if len(lengths) < MIN_CONNECTED:
         raise UsageError(
             f"only {len(lengths)} of {sampled:,} sampled pairs could be connected, too few to "
-            "estimate the insert size; give --insert-size and --insert-sd, or another "
-            "--library if the mate orientation differs"
+            "estimate the insert size; give `insert_mean` and `insert_sd`, or another "
+            "`library` if the mate orientation differs"
         )
     middle = np.median(lengths)
     deviation = np.median(np.abs(lengths - middle))

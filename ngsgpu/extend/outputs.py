@@ -51,11 +51,11 @@ class ExtensionOutputs(NamedTuple):
             UsageError: names the contradiction.
         """
         if self.remaining2 is not None and self.remaining1 is None:
-            raise UsageError("--remaining2 needs --remaining1; give both, or --remaining1 alone")
+            raise UsageError("`remaining2` needs `remaining1`; give both, or `remaining1` alone")
         if self.include_remaining and self.fasta:
-            raise UsageError("--include-remaining copies records as they are; omit --fasta")
+            raise UsageError("`include_remaining` copies records as they are; omit `fasta`")
         if self.gap_quality is not None and not 0 <= self.gap_quality <= 60:
-            raise UsageError(f"--gap-quality must be from 0 to 60, not {self.gap_quality}")
+            raise UsageError(f"`gap_quality` must be from 0 to 60, not {self.gap_quality}")
 
 
 class Text(NamedTuple):

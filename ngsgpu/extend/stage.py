@@ -122,6 +122,6 @@ _DRIVER = ReadSetDriver[ExtensionParameters, Run, ExtensionPlan](
     ExtensionOnCpu,
     _on_gpu,
     plan_extension,
-    "extension needs pairs: give second mates with -I, or --interleaved",
+    "extension needs pairs: give second mates with `in2`, or `interleaved`",
 )
 plan_files = _DRIVER.plan_files

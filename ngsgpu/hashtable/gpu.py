@@ -61,7 +61,7 @@ class HashTable:
 
     @property
     def slots(self) -> int:
-        """How many slots there are."""
+        """Number of slots."""
         return self._groups * _GROUP
 
     @property

@@ -85,7 +85,7 @@ def pair_inputs(
     in2: Paths,
     *,
     interleaved: bool = False,
-    option: str = "--interleaved",
+    option: str = "interleaved",
 ) -> list[ReadFiles]:
     """Put the files of first and second mates together.
 
@@ -94,20 +94,20 @@ def pair_inputs(
         in2: files of second mates, as many as ``in1``, or none.
         interleaved: whether the files of ``in1`` hold both mates; of BAM and CRAM their flags say
             so, too.
-        option: that says so, for messages.
+        option: parameter that says so, for messages.
 
     Raises:
         UsageError: the numbers of files are inconsistent.
     """
     in1, in2 = listed(in1), listed(in2)
     if not in1:
-        raise UsageError("no reads given; name them with -i (and their mates with -I)")
+        raise UsageError("no reads given; name them with `in1` (and their mates with `in2`)")
     if interleaved and in2:
-        raise UsageError(f"{option} reads both mates from -i; omit -I")
+        raise UsageError(f"`{option}` reads both mates from `in1`; omit `in2`")
     if in2 and len(in2) != len(in1):
         raise UsageError(
-            f"there are {len(in1)} files of first mates (-i) and {len(in2)} of second (-I); "
-            "give one -I for each -i"
+            f"there are {len(in1)} files of first mates (`in1`) and {len(in2)} of second (`in2`); "
+            "give one `in2` for each `in1`"
         )
     if [str(path) for path in (*in1, *in2)].count("-") > 1:
         raise UsageError("standard input (-) can be given only once")
@@ -154,15 +154,15 @@ def single_inputs(paths: Sequence[str | Path], option: str) -> list[ReadFiles]:
 
     Args:
         paths: the files.
-        option: that names them, for messages.
+        option: parameter that names them, for messages.
 
     Raises:
         InputError: one is BAM or CRAM, and its reads have mates.
     """
     for path in paths:
         if holds_pairs(path):
-            raise InputError(path, f"{option} is for single reads, but its reads have mates",
-                             "give the file with -i")  # fmt: skip
+            raise InputError(path, f"`{option}` is for single reads, but its reads have mates",
+                             "give the file with `in1`")  # fmt: skip
     return [ReadFiles((str(path),)) for path in paths]
 
 
@@ -191,10 +191,10 @@ def plan_lanes(
     """
     in1, in2, out1, out2 = listed(in1), listed(in2), listed(out1), listed(out2)
     lanes = pair_inputs(in1, in2, interleaved=interleaved)
-    for option, outputs, inputs in (("-o", out1, in1), ("-O", out2, in2)):
+    for option, outputs, inputs in (("out1", out1, in1), ("out2", out2, in2)):
         if len(outputs) not in ({0} if not inputs else {1, len(inputs)}):
             wanted = f"1 or {len(inputs)}" if len(inputs) > 1 else f"{len(inputs)}"
-            raise UsageError(f"{option} was given {len(outputs)} times, {wanted} expected")
+            raise UsageError(f"`{option}` was given {len(outputs)} times, {wanted} expected")
     targets = [[lane if len(out1) > 1 else 0] for lane in range(len(lanes))]
     if in2:
         for lane, own in enumerate(targets):

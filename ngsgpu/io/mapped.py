@@ -170,7 +170,7 @@ def _live() -> list[_Mapping]:
 
 
 def _change(mapping: _Mapping) -> str | None:
-    """What happened to a file since it was mapped; None: nothing."""
+    """Change of a file since it was mapped; None: there was none."""
     pages = mapping.pages()
     if pages is None:
         return None

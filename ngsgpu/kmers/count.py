@@ -234,7 +234,7 @@ def _count_into(
     """
     sample = sample or ReadSample()
     if not paths:
-        raise UsageError("no reads given; name files with -i")
+        raise UsageError("no reads given; name files with `in1`")
     letters = most_letters(paths)
     with Progress(options.progress) as progress:
 
@@ -283,8 +283,8 @@ def _rows(letters: int | None, words: int, options: RunOptions) -> int:
         least = INTERPRETER_BYTES + _ARENA_SHARE * (_STRETCH * row + scratch)
         raise HostMemoryError(
             f"counting takes at least {format_size(least)} of memory and "
-            f"{format_size(options.budget)} may be used; use fewer threads, or --memory "
-            f"{-(-least >> 20)}M on a machine that has it"
+            f"{format_size(options.budget)} may be used; use fewer threads, or "
+            f"`memory='{-(-least >> 20)}M'` on a machine that has it"
         )
     return room // row if letters is None else min(letters + _STRETCH, room // row)
 
@@ -329,7 +329,7 @@ class _Counter:
             writer.append(kmers, counts)
 
     def source(self) -> Source:
-        """What was counted."""
+        """Source of the counts."""
         names = tuple(Path(path).name for path in self.paths)
         return Source(self.sequences, self.bases, self.kmers, names)
 

@@ -112,7 +112,7 @@ class Tally:
 
     @property
     def size(self) -> int:
-        """How many k-mers it has taken."""
+        """Number of k-mers added."""
         return int(self.histogram.sum())
 
     def append(self, kmers: NDArray[np.uint64], counts: NDArray[np.uint16]) -> None:
@@ -248,5 +248,5 @@ def check_same(databases: Sequence[tuple[str, KmerDatabase]]) -> None:
             raise InputError(
                 path,
                 f"has {other.parameters.kmer}-mers and {first} has {one.parameters.kmer}-mers",
-                "count both with the same --kmer",
+                "count both with the same k-mer length",
             )

@@ -209,7 +209,7 @@ class GpuCounter:
         return Source(self.sequences, bases, total, names)
 
     def _counted(self) -> tuple[Iterator[Part], int, int]:
-        """What is to be written, in order; k-mers and bases."""
+        """Counts to write, in order; total k-mers and bases."""
         counted = self._buffers.counted()
         total, bases = self._buffers.total, self._bases + self._buffers.bases
         self._buffers.free()
@@ -239,7 +239,7 @@ class GpuCounter:
         self.parameters = replace(self.parameters, min_count=self.least(histogram))
 
     def _by_pass(self, ranges: Ranges) -> Iterator[Part]:
-        """What all GPUs add up, pass after pass."""
+        """Counts of all GPUs, pass after pass."""
         for number in range(ranges.passes):
             whole = ranges.of_pass(number)
             yield from enumerate(whole)
@@ -303,7 +303,7 @@ class GpuCounter:
     def _stretches(
         self, path: str | Path, done: int, advance: Callable[[int], None]
     ) -> Iterator[Stretches]:
-        """What the CPU reads, without the first ``done`` records."""
+        """Stretches that the CPU reads, without the first ``done`` records."""
         threads = self.options.threads
         chunk_bytes = chunk_bytes_within(self.options.budget, self.options.chunk_bytes)
         for whole in read_batches(

@@ -160,7 +160,7 @@ class KmerBuffers:
         return None
 
     def _starts(self, counted: list[Counted], ranges: int) -> NDArray[np.int64]:
-        """Where ranges of about the same size begin and end on each GPU, int64[n, ranges + 1]."""
+        """Bounds of ranges of about the same size on each GPU, int64[n, ranges + 1]."""
         import cupy
 
         def sample(gpu: int) -> NDArray[np.uint64]:

@@ -53,7 +53,7 @@ class KeptKmers:
 
     @property
     def size(self) -> int:
-        """How many k-mers it has kept."""
+        """Number of k-mers kept."""
         return sum(len(counts) for _, counts in self.pieces)
 
     def take(self, counted: Counted, least: int, rows: int) -> None:

@@ -95,7 +95,7 @@ class MergingKernels(RecordKernels):
         words = plane_words(longest)
         if shared_bytes(words) > self._shared_bytes:
             raise UnsuitableError(
-                f"reads of {longest:,} bases are too long for the GPU; use --backend cpu"
+                f"reads of {longest:,} bases are too long for the GPU; use `backend='cpu'`"
             )
         common = (
             *record_arguments(records, qualities=True),

@@ -97,9 +97,9 @@ class MergeOutputs:
     """Output files; None: not written.
 
     Attributes:
-        merged: the merged reads.
-        first: first mates of unmerged pairs, or of all pairs if they are only corrected.
-        second: second mates; without it, mates are interleaved in ``first``.
+        out: the merged reads.
+        unmerged1: first mates of unmerged pairs, or of all pairs if they are only corrected.
+        unmerged2: second mates; without it, mates are interleaved in ``unmerged1``.
         hist: numbers of merged reads by length.
         histogram: the same as bars.
         ihist: fragments by length, in BBMap's format.
@@ -108,9 +108,9 @@ class MergeOutputs:
         stats: statistics as JSON.
     """
 
-    merged: str | Path | None = None
-    first: str | Path | None = None
-    second: str | Path | None = None
+    out: str | Path | None = None
+    unmerged1: str | Path | None = None
+    unmerged2: str | Path | None = None
     hist: str | Path | None = None
     histogram: str | Path | None = None
     ihist: str | Path | None = None
@@ -143,9 +143,9 @@ class MergeOutputs:
         if interleaved:
             first = "notCombined"
         return cls(
-            merged=f"{prefix}.extendedFrags.{ending}",
-            first=f"{prefix}.{first}.{ending}",
-            second=None if interleaved else f"{prefix}.{second}.{ending}",
+            out=f"{prefix}.extendedFrags.{ending}",
+            unmerged1=f"{prefix}.{first}.{ending}",
+            unmerged2=None if interleaved else f"{prefix}.{second}.{ending}",
             hist=f"{prefix}.hist",
             histogram=f"{prefix}.histogram",
             ihist=ihist,
@@ -157,9 +157,9 @@ class MergeOutputs:
     def reads(self) -> dict[int, str]:
         """Files of reads, by what the kernels call them."""
         named = {
-            MERGED_OUTPUT: self.merged,
-            FIRST_OUTPUT: self.first,
-            SECOND_OUTPUT: self.second,
+            MERGED_OUTPUT: self.out,
+            FIRST_OUTPUT: self.unmerged1,
+            SECOND_OUTPUT: self.unmerged2,
         }
         return {number: str(path) for number, path in named.items() if path is not None}
 
@@ -187,7 +187,8 @@ class MergeOutputs:
     @property
     def wanted(self) -> Wanted:
         """Whether and how unmerged pairs are written."""
-        return Wanted(self.first is not None, self.first is not None and self.second is None)
+        pairs = self.unmerged1 is not None
+        return Wanted(pairs, pairs and self.unmerged2 is None)
 
     def check(self, parameters: MergeParameters) -> None:
         """Refuse contradictory outputs.
@@ -195,15 +196,15 @@ class MergeOutputs:
         Raises:
             UsageError: names them.
         """
-        if self.second is not None and self.first is None:
-            raise UsageError("--unmerged2 needs --unmerged1")
+        if self.unmerged2 is not None and self.unmerged1 is None:
+            raise UsageError("`unmerged2` needs `unmerged1`")
         if parameters.correct_only:
-            if self.merged is not None:
-                raise UsageError("--correct-only merges nothing; omit -o")
-            if self.first is None:
+            if self.out is not None:
+                raise UsageError("`correct_only` merges nothing; omit `out`")
+            if self.unmerged1 is None:
                 raise UsageError(
-                    "--correct-only needs an output for the reads: --unmerged1 and --unmerged2, or "
-                    "--unmerged1 and --interleaved-out"
+                    "`correct_only` needs an output for the reads: `unmerged1` and `unmerged2`, or "
+                    "`unmerged1` and `interleaved_out`"
                 )
-        elif self.merged is None:
-            raise UsageError("no output given; name one for the merged reads with -o")
+        elif self.out is None:
+            raise UsageError("no output given; name one for the merged reads with `out`")

@@ -168,7 +168,7 @@ class MergeParameters:
             object.__setattr__(self, "max_mismatch_density", 0.3 if likelihood else 0.25)
         if self.max_overlap is not None and likelihood:
             raise UsageError(
-                "`max_overlap` requires `overlap` flash; likelihood scores overlaps in full"
+                "`max_overlap` requires `overlap='flash'`; likelihood scores overlaps in full"
             )
         if self.max_overlap is not None and self.max_overlap < self.min_overlap:
             raise UsageError(
@@ -177,12 +177,12 @@ class MergeParameters:
             )
         if self.quality == "calibrated" and not likelihood:
             raise UsageError(
-                "`quality` calibrated requires `overlap` likelihood; give `quality` edgar"
+                "`quality='calibrated'` requires `overlap='likelihood'`; give `quality='edgar'`"
             )
         if self.mask_ties and self.quality == "flash":
-            raise UsageError("`mask_ties` requires `quality` calibrated or edgar")
+            raise UsageError("`mask_ties` requires `quality='calibrated'` or edgar")
         if self.cap_mismatch_quals and self.quality != "flash":
-            raise UsageError("`cap_mismatch_quals` requires `quality` flash")
+            raise UsageError("`cap_mismatch_quals` requires `quality='flash'`")
         if self.allow_outies and self.trim_adapters:
             raise UsageError(
                 "`allow_outies` keeps sequence beyond the overlap and `trim_adapters` "
@@ -195,7 +195,7 @@ class MergeParameters:
                 raise UsageError(f"`{name}` requires `max_overlap` auto")
             if likelihood:
                 raise UsageError(
-                    f"`{name}` requires `overlap` flash; likelihood learns lengths from the reads"
+                    f"`{name}` requires `overlap='flash'`; likelihood learns lengths from the reads"
                 )
         if self.fragment_length is None and (self.fragment_deviation or self.read_length):
             raise UsageError("`read_length` and `fragment_deviation` need `fragment_length`")

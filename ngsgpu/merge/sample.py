@@ -74,7 +74,7 @@ class Sample:
 
     @property
     def pairs(self) -> int:
-        """How many there are."""
+        """Number of pairs."""
         return sum(count for _, _, count in self.batches)
 
 

@@ -62,11 +62,11 @@ def merge_files(
         UsageError: files or parameters are inconsistent.
         OutputError: an output cannot be written; none was.
     """
-    lanes = pair_inputs(in1, in2, interleaved=interleaved, option="--interleaved-in")
+    lanes = pair_inputs(in1, in2, interleaved=interleaved, option="interleaved_in")
     if not lanes[0].paired:
         raise UsageError(
-            "merging needs both mates; give second mates with -I, or --interleaved-in "
-            "if -i holds both"
+            "merging needs both mates; give second mates with `in2`, or `interleaved_in` "
+            "if `in1` holds both"
         )
     outputs = outputs or MergeOutputs()
     options = options or RunOptions()
@@ -204,8 +204,8 @@ def _warn(statistics: MergeStatistics) -> None:
     merged, beyond = (statistics.pairs[name] for name in ("merged", "beyond_max_overlap"))
     if merged and beyond > MANY_BEYOND * merged:
         logger.warning(
-            "%.1f %% of the overlaps are longer than --max-overlap %d, beyond which they are "
-            "scored too low; give --max-overlap auto",
+            "%.1f %% of the overlaps are longer than `max_overlap=%d`, beyond which they are "
+            "scored too low; give `max_overlap` auto",
             100 * beyond / merged,
             statistics.max_overlap["value"],
         )

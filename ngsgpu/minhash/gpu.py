@@ -390,7 +390,7 @@ def _sign(
     a_read = 16 * max_kmers
     if a_read > SHARED_BYTES:
         raise UnsuitableError(
-            f"reads of {reads.max_length:,} bases are too long for the GPU; use --backend cpu"
+            f"reads of {reads.max_length:,} bases are too long for the GPU; use `backend='cpu'`"
         )
     if reads.reads == 0:
         return

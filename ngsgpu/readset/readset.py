@@ -270,7 +270,7 @@ class ReadSetBuilder:
                 raise InputError(
                     batch.path,
                     "FASTA and FASTQ are mixed in one run",
-                    "give files of one format, or --quality-bits 0",
+                    "give files of one format, or `quality_bits=0`",
                 )
         if self._fasta:
             self.quality_bits = 0
@@ -311,7 +311,7 @@ class ReadSetBuilder:
 
 
 def _starts(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Where things of some sizes begin that follow one another, and where the last one ends."""
+    """Starts of consecutive pieces of some sizes, and the end of the last."""
     starts = np.zeros(len(sizes) + 1, dtype=np.int64)
     np.cumsum(sizes, out=starts[1:])
     return starts

@@ -117,7 +117,7 @@ class Study:
         """
         unknown = sorted(set(names) - {sample.name for sample in self.samples})
         if unknown:
-            raise UsageError(f"the study has no sample {unknown[0]}; check --sample")
+            raise UsageError(f"the study has no sample {unknown[0]}; check `sample`")
         samples = tuple(sample for sample in self.samples if sample.name in names)
         return replace(self, samples=samples, jobs={})
 

@@ -82,7 +82,7 @@ def lead(samples: Sequence[SampleResults]) -> str:
 
 
 def _trimmed(samples: Sequence[SampleResults]) -> str:
-    """How many reads were trimmed, in a sentence; empty without."""
+    """Sentence about trimmed reads; empty without."""
     having = [s for results in samples if (s := results.of(Trimming).stats) is not None]
     total, left, cut = (
         sum(s.number(key) or 0 for s in having) for key in (READS, READS_LEFT, TRIMMED)
@@ -99,7 +99,7 @@ def _trimmed(samples: Sequence[SampleResults]) -> str:
 
 
 def _depleted(samples: Sequence[SampleResults]) -> str:
-    """How many reads depletion took, in a sentence; empty without."""
+    """Sentence about the reads that depletion took; empty without."""
     having = [s for results in samples if (s := results.of(Depletion).stats) is not None]
     is_first = not any(results.of(Trimming).stats is not None for results in samples)
     total, kept = (sum(s.number(f"reads.{of}") or 0 for s in having) for of in ("total", "kept"))
@@ -115,7 +115,7 @@ def _depleted(samples: Sequence[SampleResults]) -> str:
 
 
 def _assembled(samples: Sequence[SampleResults]) -> str:
-    """How many samples were assembled, and how many of them have contigs."""
+    """Sentence about assembled samples, and those of them with contigs."""
     assemblies = [own for results in samples if (own := results.of(Assembly)).contigs]
     if not assemblies:
         return ""

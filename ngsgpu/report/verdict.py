@@ -246,7 +246,7 @@ def _correction(samples: Sequence[SampleResults]) -> Iterator[Verdict]:
 
 
 def _errors(samples: Sequence[SampleResults]) -> Iterator[str]:
-    """How many errors correction removed: by the truth, or by k-mers."""
+    """Phrases about the errors that correction removed: by the truth, or by k-mers."""
     truths = [(r.sample.label, t) for r in samples if (t := r.of(Correction).truth) is not None]
     rates = {when: _numbers(truths, f"rates.error_rate_{when}") for when in ("before", "after")}
     if all(rates.values()):
@@ -286,7 +286,7 @@ def _extension(samples: Sequence[SampleResults]) -> Iterator[Verdict]:
 def _joined(
     step: str, done: str, stats: Sequence[tuple[str, Json]], length: tuple[str, str], what: str
 ) -> Iterator[Verdict]:
-    """How many pairs became one read, and the mean of a length, given by its name and key."""
+    """Verdict on pairs that became one read, with the mean of a length (its name and key)."""
     shares = _numbers(stats, f"pairs.{done}", "pairs.total")
     if shares:
         name, key = length

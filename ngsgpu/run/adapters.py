@@ -245,7 +245,7 @@ def _consensus(tails: _Codes) -> str:
 
 
 def _with_known(mates: _Mates) -> tuple[NDArray[np.bool_], int, dict[str, int]]:
-    """Which reads have a known adapter, how many the reverse of one, and how many whose."""
+    """Mask of reads with a known adapter, number with the reverse of one, and numbers by kit."""
     found = np.zeros(len(mates.codes), dtype=np.bool_)
     by_kit: dict[str, int] = {}
     reverse = 0

@@ -113,7 +113,7 @@ class EditingRun(StagedRun[E]):
             for lane in lanes:
                 for number, mates in enumerate(self.batches(lane, self.offset)):
                     if number == 0 and style.highest_quality and mates[0].qual_start is None:
-                        _LOG.warning("%s: no qualities; --quality sets none", lane.inputs[0])
+                        _LOG.warning("%s: no qualities; `quality` sets none", lane.inputs[0])
                     yield lane, mates, first_read
                     first_read += sum(map(len, mates))
             known.check_number(lanes, first_read)

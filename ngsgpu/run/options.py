@@ -3,9 +3,9 @@
 A GPU fails if its memory is too small, CUDA reports an error, or its kernels do not support the
 input (``UnsuitableError``: reads too long, an odd record, a pipe). Then
 
-- with ``--backend auto`` the CPU repeats everything, unless output was written that cannot be
+- with ``backend='auto'`` the CPU repeats everything, unless output was written that cannot be
   withdrawn. One line says so and why, and the GPUs are released;
-- with ``--backend cuda`` the run fails with the reason.
+- with ``backend='cuda'`` the run fails with the reason.
 
 Reading is separate: with any backend, the CPU reads what the GPU reader does not support, and the
 GPU continues with the result (``ngsgpu.io.gpu.feed.say_read_by_cpu``).
@@ -196,11 +196,11 @@ class HostPlan:
         surplus = self.total_bytes - self.budget_bytes
         advice = []
         if tables := self.fewer_tables(surplus):
-            advice.append(f"--hashes {tables}")
+            advice.append(f"`hashes={tables}`")
         if parameters.quality_bits == 8 and self.contents.bases * 3 // 4 >= surplus:
-            advice.append("--quality-bits 2")
+            advice.append("`quality_bits=2`")
         wanted = self.total_bytes * (_ESTIMATE_MARGIN if self.contents.estimated else 1)
-        advice.append(f"--memory {math.ceil(wanted / (1 << 20))}M on a machine that has it")
+        advice.append(f"`memory='{math.ceil(wanted / (1 << 20))}M'` on a machine that has it")
         raise HostMemoryError(
             f"{self.DOING} {about}{self.units:,} {self.UNIT} takes "
             f"{format_size(self.total_bytes)} of memory and {format_size(self.budget_bytes)} "

@@ -79,7 +79,7 @@ class Stage:
 
 
 class _View(Protocol):
-    """How stages are shown. `update` is called with the stage's lock held."""
+    """Display of stages. `update` is called with the stage's lock held."""
 
     def open(self) -> None: ...
     def close(self) -> None: ...

@@ -194,12 +194,12 @@ class RecordDriver:
         if any(map(is_stream, self._outputs)) or not all(lane.is_regular for lane in self._lanes):
             raise UnsuitableError(
                 f"{stage.WORK} on a GPU needs files, not standard input, standard output or pipes; "
-                "name files or use --backend cpu"
+                "name files or use `backend='cpu'`"
             )
         try:
             return self._run_on("cuda", stage)
         except (IrregularInputError, InputError) as error:
-            reason = f"{error}, which is not for {stage.WORK} on a GPU; use --backend cpu"
+            reason = f"{error}, which is not for {stage.WORK} on a GPU; use `backend='cpu'`"
         if not self._options.may_fall_back:
             for _ in self._batches(stage, self._options.chunk_bytes):
                 pass

@@ -27,7 +27,7 @@ _LAST: Final = ("time_s", "memory", "gpu_memory")
 
 
 def _job(seconds: float, lease: Mapping[str, Any]) -> dict[str, Any]:
-    """Where and when a run of some seconds that ends now took place, and its GPUs."""
+    """Host, time and GPUs of a run of some seconds that ends now."""
     now = time.time()
     return {
         "host": socket.gethostname(),

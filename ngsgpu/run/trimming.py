@@ -29,7 +29,7 @@ _LOG = logging.getLogger("ngsgpu")
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """What there is in files.
+    """Reads and adapters of files.
 
     Attributes:
         reads: their number.
@@ -196,7 +196,7 @@ def _remedy(lanes: Sequence[ReadFiles], found: Adapters, has_qualities: bool) ->
 
 
 def _decoded(path: str) -> tuple[str, str]:
-    """What makes a file one that fastp reads, if it is none, and the file's name then."""
+    """Command that makes a file readable for fastp, empty if it is, and the file's name then."""
     name = Path(path).name
     if is_alignments(path):
         return "samtools fastq", f"{without_packing(name)}.fastq"

@@ -209,7 +209,7 @@ class Run(EditingRun[SpectrumParameters]):
         if self.parameters.min_count is None and found.depth == 0 and histogram[2:].any():
             _LOG.warning(
                 "the k-mers with errors cannot be told from those of the genome: the coverage is "
-                "too low, or the reads are of many genomes; give --min-count, or use --method msa"
+                "too low, or the reads are of many genomes; give `min_count`, or use `method='msa'`"
             )
 
 

@@ -120,7 +120,7 @@ def divide_kmers(reads: DeviceReadSet, k: int, rows: int, gpus: int = 1) -> list
 
 
 def _part_sizes(reads: DeviceReadSet, k: int) -> list[int]:
-    """How many k-mers each of the smallest parts has."""
+    """Number of k-mers of each of the smallest parts."""
     import cupy
 
     found = cupy.zeros(1 << PART_BITS, dtype=cupy.uint64)

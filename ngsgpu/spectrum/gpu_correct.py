@@ -231,7 +231,7 @@ class Corrector:
         return listed
 
     def _batches(self, reads: int, listed: int) -> Batches:
-        """How listed reads of a range are corrected in the memory that is left."""
+        """Plan the correction of a range's listed reads in the memory that is left."""
         longest = self._reads.max_length
         left = BATCH_BYTES + _START_BYTES * reads
         if (room := room_in_arena()) is not None:

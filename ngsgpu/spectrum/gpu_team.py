@@ -55,7 +55,7 @@ _LOG = logging.getLogger("ngsgpu")
 
 @dataclass(slots=True)
 class _Held:
-    """What one GPU holds."""
+    """Arrays of one GPU."""
 
     reads: DeviceReadSet
     arena: Arena | None

@@ -93,7 +93,7 @@ class ByClass:
             raise InputError(
                 mates[0].path,
                 "is FASTA, whose reads are not trimmed or split by class",
-                "leave out --trim and --split, or give FASTQ",
+                "leave out `trim` and `split`, or give FASTQ",
             )
         reads = sum(map(len, mates))
         rows = slice(first_read, first_read + reads)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from ngsgpu.suffix.build import IndexSummary, build_index, plan_index
     from ngsgpu.suffix.check import is_index
     from ngsgpu.suffix.fm import FmIndex, fm_index
-    from ngsgpu.suffix.params import FORMATS, Format, QueryParameters, check_format
+    from ngsgpu.suffix.params import FORMATS, Format, QueryParameters
     from ngsgpu.suffix.query.run import QuerySummary, Searcher, query_files
     from ngsgpu.suffix.store import open_index
 
@@ -25,7 +25,6 @@ __all__ = [
     "QuerySummary",
     "Searcher",
     "build_index",
-    "check_format",
     "fm_index",
     "is_index",
     "is_suffix_array",

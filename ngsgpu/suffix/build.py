@@ -273,6 +273,6 @@ def check_memory(bases: int, sequences: int, kind: Format, options: RunOptions) 
         advice = "" if on_gpu or kind in ("sa", "bwt") else ", a GPU"
         raise HostMemoryError(
             f"indexing {bases:,} bases takes {format_size(needed)} of memory and "
-            f"{format_size(options.budget)} may be used; use --memory {-(-needed >> 20)}M on a "
+            f"{format_size(options.budget)} may be used; use `memory='{-(-needed >> 20)}M'` on a "
             f"machine that has it{advice}, or bwa index"
         )

@@ -34,7 +34,7 @@ _BAD = 255
 
 
 class Codes(NamedTuple):
-    """What a chunk holds.
+    """Contents of a chunk.
 
     Attributes:
         codes: uint8, of its bases; 0 for ambiguous ones.

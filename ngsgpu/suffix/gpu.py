@@ -54,7 +54,7 @@ def check_fit(size: int, limit: int | None) -> int:
         raise DeviceMemoryError(
             f"the suffix array of {size:,} letters takes {format_size(needed)} of GPU memory and "
             f"{format_size(budget)} may be used, for at most {MOST_LETTERS:,} letters; use "
-            "--backend cpu"
+            "`backend='cpu'`"
         )
     return needed
 
@@ -154,7 +154,7 @@ def rank_by_doubling(marks: Any, places: Any, ranks: Any, *, known: int) -> None
 
 
 def _marks_of(keys: Any) -> Any:
-    """Where other keys begin, among sorted ones: CuPy uint8[m], 1 there and 0 elsewhere."""
+    """Marks of the first of equal keys among sorted ones, 1 there: CuPy uint8[m]."""
     import cupy
 
     marks = cupy.empty(len(keys), dtype=cupy.uint8)

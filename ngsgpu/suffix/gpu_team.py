@@ -101,7 +101,7 @@ def check_team_fit(size: int, team: Team, limit: int | None) -> int:
         raise DeviceMemoryError(
             f"the suffix array of {size:,} letters takes {format_size(needed)} of each of "
             f"{len(team)} GPUs and {format_size(budget)} may be used; use more GPUs, or "
-            "--backend cpu"
+            "`backend='cpu'`"
         )
     return needed
 
@@ -129,7 +129,7 @@ def _kind(size: int) -> np.dtype[Any]:
 
 @dataclass(slots=True)
 class _Part:
-    """What a GPU has.
+    """Share of a GPU.
 
     Attributes:
         ranks: of the suffixes that begin in its block of the text.
@@ -295,7 +295,7 @@ class _Doubling:
 
 
 def _changes(values: Any) -> Any:
-    """Where sorted values differ from the one before: bool, true for the first."""
+    """Mask of sorted values that differ from the one before; true for the first."""
     import cupy
 
     changes = cupy.ones(len(values), dtype=bool)

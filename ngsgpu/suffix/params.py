@@ -6,7 +6,6 @@ from typing import Final, Literal, get_args
 
 from ngsgpu.declared.options import flag, option
 from ngsgpu.declared.values import parameters
-from ngsgpu.errors import UsageError
 
 Format = Literal["bwa", "fm", "bwt", "sa"]
 FORMATS: Final[tuple[Format, ...]] = get_args(Format)
@@ -19,15 +18,3 @@ class QueryParameters:
     min_length: int = option(19, "N", "Bases of the shortest match.", least=1)
     whole: bool = flag("Only matches of whole reads, of any length.", "--whole")
     max_places: int = option(20, "N", "A match with more places is written without them.", least=0)
-
-
-def check_format(name: str) -> Format:
-    """Return the format with this name.
-
-    Raises:
-        UsageError: there is none.
-    """
-    for known in FORMATS:
-        if name == known:
-            return known
-    raise UsageError(f"`format` must be one of {', '.join(FORMATS)}, not {name!r}")

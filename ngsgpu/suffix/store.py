@@ -76,7 +76,7 @@ def _open_folder(folder: Path, threads: int) -> tuple[FmIndex, SequencePlaces]:
     values = read_manifest(folder / MANIFEST, FORMAT, VERSION, _SHAPE, COMMAND)
     if values["kind"] != "fm":
         raise InputError(folder, f"has no FM index, but format {values['kind']}",
-                         "build it with --format fm or bwa")  # fmt: skip
+                         "build it with `ngsgpu index build --format fm`, or bwa")  # fmt: skip
     files = values["files"]
     with fields_of(folder / MANIFEST):
         totals = np.array(values["totals"], dtype=np.int64)

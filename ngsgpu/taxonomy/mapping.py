@@ -198,7 +198,7 @@ class _Keys:
 
 @dataclass(frozen=True, slots=True)
 class _Columns:
-    """Which columns of a table hold keys (at most two) and the taxid.
+    """Columns of a table: keys (at most two) and the taxid.
 
     Attributes:
         first_key: the column of keys.

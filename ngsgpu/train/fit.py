@@ -184,10 +184,10 @@ def fit_groups(
     groups = {group for _, group, _, _ in files}
     if unknown := set(left_out) - groups:
         raise UsageError(
-            f"--leave-out {min(unknown)}: the organisms are {', '.join(sorted(groups))}"
+            f"`leave_out='{min(unknown)}'`: the organisms are {', '.join(sorted(groups))}"
         )
     if not groups - set(left_out):
-        raise UsageError("--leave-out leaves no organism to train on")
+        raise UsageError("`leave_out` leaves no organism to train on")
     forests, tests, used = {}, {}, []
     for kind in FEATURES:
         inside: list[tuple[Rows, NDArray[np.int8]]] = []

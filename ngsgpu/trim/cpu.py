@@ -57,8 +57,7 @@ class Room(NamedTuple):
         wanted: whether unpaired reads are written, and those that failed.
         interleaved: whether second mates follow the first ones.
         adapters: uint8, what was cut off, one behind the other.
-        adapter_ends: int64 [2, units], how long that was for first and second mates; first all of
-            a unit's first mate, then of its second.
+        adapter_sizes: int64 [units, 2], bytes of that, in this order: of the first and second mate.
     """
 
     outputs: tuple[

@@ -50,7 +50,7 @@ class TrimOutputs:
             for name in ("out2", "unpaired1", "unpaired2"):
                 if getattr(self, name) is not None:
                     raise UsageError(
-                        f"`{name}` is for pairs; give second mates with -I, or --interleaved-in"
+                        f"`{name}` is for pairs; give second mates with `in2`, or `interleaved`"
                     )
         if self.out2 is not None and self.out1 is None:
             raise UsageError("`out2` needs `out1`, for the first mates")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NoReturn
@@ -72,9 +73,11 @@ def trim_files(
         UsageError: files or parameters are inconsistent.
         OutputError: an output cannot be written; none was.
     """
-    lanes = pair_inputs(in1, in2, interleaved=interleaved, option="--interleaved-in")
+    lanes = pair_inputs(in1, in2, interleaved=interleaved)
     parameters, outputs = parameters or TrimParameters(), outputs or TrimOutputs()
     options = options or RunOptions()
+    if options.backend == "cuda" and options.may_fall_back:
+        options = replace(options, backend="cpu")
     stage = Trimming(outputs, parameters, lanes[0].paired, phred64, options)
     fasta = parameters.adapter_fasta
     driver = RecordDriver(

@@ -79,7 +79,7 @@ def test_errors(tmp_path: Path) -> None:
         package.open(tmp_path / "missing.fq")
     with pytest.raises(OutputError), package.open(tmp_path / "no" / "a.fq", mode="w"):
         pass
-    with pytest.raises(UsageError, match="mode must be r or w"):
+    with pytest.raises(UsageError, match="`mode` must be r or w"):
         package.open(tmp_path, mode="a")  # type: ignore[call-overload]
     (tmp_path / "bad.fq").write_text("@a\nAC\n+\nI\n")
     with pytest.raises(InputError, match="record 1"):

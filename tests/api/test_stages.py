@@ -12,6 +12,7 @@ from ngsgpu.correct import CorrectionParameters
 from ngsgpu.errors import InputError, UsageError
 from ngsgpu.io.text.batch import RecordBatch
 from ngsgpu.spectrum import SpectrumParameters
+from ngsgpu.trim import TrimParameters
 
 Runs = Callable[..., None]
 Two = tuple[Path, Path]
@@ -87,6 +88,15 @@ def test_stages_take_what_others_return(runs: Runs, pair: Two) -> None:
     runs("merge", "-i", "c1.fq", "-I", "c2.fq", "-o", "m.fq", "-q")
     package.merge(package.correct(*pair)).save("o.fq")
     same(("o.fq", "m.fq"))
+
+
+def test_trimming(runs: Runs, pair: Two) -> None:
+    words = ["--max-len1", 60, "--quiet"]
+    runs("trim", "-i", pair[0], "-I", pair[1], "-o", "t1.fq", "-O", "t2.fq", *words)
+    kept = package.trim(*pair, TrimParameters(max_len1=60))
+    kept.save("o1.fq", "o2.fq")
+    same(("o1.fq", "t1.fq"), ("o2.fq", "t2.fq"))
+    assert {len(read) for both in kept for read in both} == {60}
 
 
 def test_depletion(runs: Runs, library: Path, pair: Two) -> None:

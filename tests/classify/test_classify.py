@@ -513,7 +513,7 @@ def test_candidate_files_that_do_not_belong_together(
     refused([("l", 0), ("k", 0)], "is of partition 0, as is")
     refused([("l", 0), ("l", 1)], "another database", Classifier(database, partitions=[]))
     merger3 = Classifier(there, QueryParameters(candidates=3), partitions=[])
-    refused([("l", 0), ("l", 1)], "another --candidates-kept", merger3)
+    refused([("l", 0), ("l", 1)], "another `candidates`", merger3)
     whole = files["l", 1].read_bytes()
     for cut in (len(whole) - 4, len(whole) // 2, 20):
         files["l", 1].write_bytes(whole[:cut])

@@ -26,6 +26,9 @@ NAMES = Format("names", "reads", "fake_formats:Names", "Names of reads.")
 RICHNESS = Format("read_taxa", "sample", "fake_formats:richness", "Called taxa.", metavar="TXT")
 TOTALS = Format("totals", "samples", "fake_formats:totals", "Classified reads.", ("-T", "--totals"))
 MISTAKEN = Format("report", "sample", "fake_formats:richness", "Not ours.")
+THREADS = Format("threads", "sample", "fake_formats:richness", "Named as another option.")
+INPUT = Format("input", "sample", "fake_formats:richness", "Given as another option.", ("-i",))
+DASHED = Format("read-taxa", "sample", "fake_formats:richness", "Of no name in Python.")
 NONE = richer = None
 
 class Names:
@@ -52,10 +55,13 @@ POINTS = """
 fake = fake_formats:totals
 
 [ngsgpu.classify.outputs]
+dashed = fake_formats:DASHED
+input = fake_formats:INPUT
 mistaken = fake_formats:MISTAKEN
 names = fake_formats:NAMES
 none = fake_formats:NONE
 read_taxa = fake_formats:RICHNESS
+threads = fake_formats:THREADS
 totals = fake_formats:TOTALS
 unknown = no_such_module:FORMAT
 """
@@ -97,7 +103,10 @@ def test_formats_of_other_packages(package: Path, world: World, tmp_path: Path) 
         "--names", f"{tmp_path}/{{sample}}.names", "--read-taxa", f"{tmp_path}/{{sample}}.taxa.gz",
         "-T", f"{tmp_path}/totals", "--report", f"{tmp_path}/{{sample}}.report",
     )  # fmt: skip
-    for said in ("mistaken: there is one", "none: fake_formats:NONE is no", "unknown: no_such"):
+    for said in (
+        "dashed: 'read-taxa' is no name", "input: -i is taken", "mistaken: there is one",
+        "none: fake_formats:NONE is no", "threads: --threads, threads is taken", "unknown: no_such",
+    ):  # fmt: skip
         assert f"output format {said}" in done.stderr
     lines = (tmp_path / "a.names").read_text().splitlines()
     assert lines == ["read", *(f"r{number}" for number in range(90))]
@@ -139,8 +148,8 @@ def test_makers_take_what_there_is(own: Format) -> None:
 
 def test_a_maker_that_cannot_be_used() -> None:
     for maker, message in (
-        ("ngsgpu.classify.outputs.kraken:none", "--own cannot be written"),
-        ("ngsgpu.nothing:none", "--own cannot be written"),
+        ("ngsgpu.classify.outputs.kraken:none", "`own` cannot be written"),
+        ("ngsgpu.nothing:none", "`own` cannot be written"),
         (
             "ngsgpu.classify.outputs.biom:biom_table",
             "takes 'samples', which there is not",

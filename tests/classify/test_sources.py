@@ -85,7 +85,7 @@ def test_refseq(tmp_path: Path, tax: Path, caplog: pytest.LogCaptureFixture) -> 
     )
     assert taxa(genomes, "--taxonomy", tax) == {"NC_000913.3": "Escherichia coli"}
     assert find_sources([genomes]).maps == []
-    assert "assembly_summary.txt is not used: it needs a --taxonomy" in caplog.text
+    assert "assembly_summary.txt is not used: it needs a `taxonomy`" in caplog.text
 
 
 def test_gtdb(tmp_path: Path, tax: Path) -> None:
@@ -160,7 +160,7 @@ def test_forced(tmp_path: Path) -> None:
     fasta(tmp_path / "refs/x.fna", "x")
     (tmp_path / "refs/bac120_taxonomy.tsv").write_text(GTDB)
     assert find_sources([tmp_path / "refs"], kind="files").references == [tmp_path / "refs"]
-    with pytest.raises(InputError, match="there is no library/ and taxonomy/; check --source"):
+    with pytest.raises(InputError, match="there is no library/ and taxonomy/; check `source`"):
         find_sources([tmp_path / "refs"], kind="kraken2")
     with pytest.raises(UsageError, match="'kraken' is not known; choose one of auto, ncbi"):
         find_sources([tmp_path / "refs"], kind="kraken")

@@ -68,7 +68,7 @@ def test_samples_come_one_by_one(world: World, database: Database, tmp_path: Pat
     ("outputs", "lines", "error", "message"),
     [
         (SampleOutputs(reads="x.tsv"), [HEAD], UsageError, r"put \{sample\} into the name"),
-        (SampleOutputs(biom="x.biom"), [HEAD], UsageError, r"put \{sample\} into --biom"),
+        (SampleOutputs(biom="x.biom"), [HEAD], UsageError, r"put \{sample\} into `biom`"),
         (SampleOutputs(reads="{sample}"), [], InputError, "standard input: the first line must"),
         (SampleOutputs(reads="{sample}"), ["a\tb\n"], InputError, "standard input: the first line"),
     ],

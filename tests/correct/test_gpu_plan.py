@@ -182,8 +182,8 @@ def test_too_little_memory_is_told() -> None:
         plan_with(LARGE, CorrectionParameters(), GIB)
     assert re.fullmatch(
         r"correcting 30,600,000 reads takes at least 1\.\d GiB of GPU memory, with 17\.4 GiB on "
-        r"the host, and 1\.0 GiB may be used; use a GPU with more memory, raise --gpu-memory, or "
-        r"use --backend cpu",
+        r"the host, and 1\.0 GiB may be used; use a GPU with more memory, raise `gpu_memory`, or "
+        r"use `backend='cpu'`",
         str(caught.value),
     )
     with pytest.raises(DeviceError) as caught:

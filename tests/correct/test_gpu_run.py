@@ -238,8 +238,8 @@ def test_memory_that_runs_out_again(monkeypatch: pytest.MonkeyPatch, step: str) 
     assert re.fullmatch(
         rf"{step.replace('ing tables', 'ing the tables')}: not enough GPU memory, although less "
         r"was taken the second time: [\d.]+ MiB are needed and [\d,.]+ [GT]iB of 1\.0 TiB are free "
-        r"\(Out of memory .*\); use a GPU that is free, give --gpu-memory a smaller size, or use "
-        r"--backend cpu",
+        r"\(Out of memory .*\); use a GPU that is free, give `gpu_memory` a smaller size, or use "
+        r"`backend='cpu'`",
         str(caught.value),
     )
     del caught

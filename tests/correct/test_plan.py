@@ -111,18 +111,18 @@ def test_advice_is_right(reads: int, part: float) -> None:
     with pytest.raises(UsageError) as refused:
         made.check(parameters)
     message = str(refused.value)
-    for advice in re.findall(r"--\S+ \w+", message):
-        option, value = advice.split()
+    for advice in re.findall(r"`(\w+=\S+)`", message):
+        name, value = advice.replace("'", "").split("=")
         changes = {
-            "--hashes": lambda v: plan(reads, budget, hashes=int(v)),
-            "--quality-bits": lambda v: plan(reads, budget, quality_bits=int(v)),
-            "--memory": lambda v: plan(reads, parse_size(v)),
+            "hashes": lambda v: plan(reads, budget, hashes=int(v)),
+            "quality_bits": lambda v: plan(reads, budget, quality_bits=int(v)),
+            "memory": lambda v: plan(reads, parse_size(v)),
         }
-        smaller, its_parameters = changes[option](value)
+        smaller, its_parameters = changes[name](value)
         smaller.check(its_parameters)
     if part > 0.9 and reads > 1000:
-        assert "--hashes" in message
-        assert "--quality-bits 2" in message
+        assert "`hashes=" in message
+        assert "`quality_bits=2`" in message
 
 
 def test_memory_of_the_goal() -> None:

@@ -70,7 +70,9 @@ def test_what_is_declared():
     )
     assert (found["out"].role, found["out"].default) == (Role.WRITTEN, ...)
     assert (found["names"].flag, found["names"].option.is_argument) == ("NAMES...", True)
-    assert (found["kmer"].path, found["kmer"].default) == (("outer", "inner", "kmer"), 20)
+    assert (found["kmer"].names, found["kmer"].default) == (("--kmer",), 20)
+    assert found["in1"].names == ("-i", "--in1") and found["names"].names == ()
+    assert [own.name for own in parameters_of(command, without="outer")][2:4] == ["names", "quiet"]
     assert (found["kind"].option.choices, found["kind"].role) == (("a", "b"), Role.NONE)
     assert (found["lengths"].is_tuple, found["lengths"].kind) == (True, int)
     assert (found["threads"].flag, found["threads"].default) == ("--threads", 4)

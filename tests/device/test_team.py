@@ -52,7 +52,7 @@ def test_what_does_not_fit_is_refused():
         memory.require(12 * GIB, "the tables")
     assert str(caught.value) == (
         "the tables need 12.0 GiB of GPU memory and 8.0 GiB may be used (10.0 GiB of 80.0 GiB are "
-        "free); use a GPU with more memory, raise --gpu-memory, or use --backend cpu"
+        "free); use a GPU with more memory, raise `gpu_memory`, or use `backend='cpu'`"
     )
 
 

@@ -142,7 +142,7 @@ def test_command_and_refusals(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert json.loads(target.read_text())["schema"] == "ngsgpu.evaluate.kmers"
     assert "own k-mers of the minority" in capsys.readouterr().out
     assert main(command) == 2
-    with pytest.raises(UsageError, match="--kmer must be from 1 to 32"):
+    with pytest.raises(UsageError, match="`kmer` must be from 1 to 32"):
         evaluate_kmers(paths["raw"], paths["out"], reference=paths["ref"], k=33)
     short = write(tmp_path / "s.fa", b">s\nACGT\n")
     with pytest.raises(InputError, match="it has no 21-mers"):

@@ -453,11 +453,11 @@ def test_aligners(tmp_path: Path, aligner: str, capsys: pytest.CaptureFixture[st
 
 def test_refusals(tmp_path: Path) -> None:
     paths, _, _ = study(tmp_path, 2)
-    with pytest.raises(UsageError, match="--in2 and --out2 belong together"):
+    with pytest.raises(UsageError, match="`in2` and `out2` belong together"):
         evaluated(paths, out1=paths["out1"])
-    with pytest.raises(UsageError, match="--aligner must be one of"):
+    with pytest.raises(UsageError, match="`aligner` must be one of"):
         evaluate_mapped_reads(paths["ref"], paths["raw1"], out1=paths["out1"], aligner="bowtie")
-    with pytest.raises(UsageError, match="--merged needs the pairs"):
+    with pytest.raises(UsageError, match="`merged` needs the pairs"):
         evaluate_mapped_reads(paths["ref"], paths["raw1"], merged=paths["out1"])
     with pytest.raises(InputError, match=r"raw1\.fq, record 1: read 'p0/1' is not where"):
         other = write(tmp_path / "b.sam", shuffled(paths["sam"]))

@@ -260,7 +260,7 @@ def test_too_little_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     inputs = [first], [second]
     expected = run(inputs, tmp_path / "cpu")
     small_gpu(monkeypatch, inputs, -1)
-    with pytest.raises(DeviceError, match="or use --backend cpu"):
+    with pytest.raises(DeviceError, match="or use `backend='cpu'`"):
         run(inputs, tmp_path / "gpu", backend="cuda")
     assert not list((tmp_path / "gpu").iterdir())
     assert run(inputs, tmp_path / "auto", backend="cuda", may_fall_back=True) == expected

@@ -205,7 +205,7 @@ def test_memory_that_never_suffices(
         raise MemoryError("no more")
 
     monkeypatch.setattr(gpu_build, "radix_sort", sort)
-    with pytest.raises(DeviceError, match=r"not enough GPU memory .*--gpu-memory"):
+    with pytest.raises(DeviceError, match=r"not enough GPU memory .*`gpu_memory`"):
         build(world, tmp_path / "cuda", "cuda")
     assert not (tmp_path / "cuda").exists()
 
@@ -249,6 +249,6 @@ def test_little_memory(
     try:
         build(world, tmp_path / "cuda", "cuda", references=[copies], gpu_memory=memory)
     except DeviceError as error:
-        assert megabytes < 36 and "--gpu-memory" in str(error)
+        assert megabytes < 36 and "`gpu_memory`" in str(error)
     else:
         same_files(copies_database, tmp_path / "cuda")

@@ -145,7 +145,7 @@ def test_memory_of_the_second_gpu_is_limited():
     import cupy
 
     second = two_gpus().devices[1]
-    refused = pytest.raises(DeviceError, match=r"not enough GPU memory .*raise --gpu-memory")
+    refused = pytest.raises(DeviceError, match=r"not enough GPU memory .*raise `gpu_memory`")
     with refused, limited_gpu_memory(64 << 20, gpus=2), second:
         cupy.empty(32 << 20, dtype=cupy.uint8)
         cupy.empty(128 << 20, dtype=cupy.uint8)

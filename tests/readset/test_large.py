@@ -146,7 +146,7 @@ def test_more_reads_than_numbers_are_refused(tmp_path: Any) -> None:
 def test_more_reads_than_a_gpu_extends_are_refused() -> None:
     reads: Any = SimpleNamespace(reads=MAX_EXTENDED + 1)
     nothing: Any = None
-    with pytest.raises(DeviceError, match=r"1,073,741,824 reads .*--backend cpu"):
+    with pytest.raises(DeviceError, match=r"1,073,741,824 reads .*`backend='cpu'`"):
         DeviceExtender(reads, nothing, nothing)
 
 

@@ -165,4 +165,4 @@ def test_a_threshold_that_is_given_needs_no_advice(
     with caplog.at_level("WARNING", "ngsgpu"):
         parameters = SpectrumParameters(kmer=11, min_count=min_count)
         correct_files([fasta], [tmp_path / "o.fa"], parameters=parameters)
-    assert ("give --min-count" in caplog.text) == (min_count is None)
+    assert ("give `min_count`" in caplog.text) == (min_count is None)

@@ -108,7 +108,7 @@ def test_plans_of_buckets() -> None:
     for plan in (whole, human, small):
         assert plan.needed <= plan.budget
         assert plan.line().startswith(format_size(plan.needed))
-    with pytest.raises(DeviceMemoryError, match="--gpu-memory"):
+    with pytest.raises(DeviceMemoryError, match="use `gpu_memory='"):
         plan_buckets(6_200_000_000, 1 << 30)
 
 
@@ -171,7 +171,7 @@ def test_what_is_no_plain_fasta(tmp_path: Path) -> None:
 def test_plan(tmp_path: Path) -> None:
     lines = plan_index(DATA / "reference.fa", "bwa")
     assert lines[0] == "input    3 sequences of 371 bases"
-    with pytest.raises(HostMemoryError, match="--memory"):
+    with pytest.raises(HostMemoryError, match="use `memory='"):
         plan_index(DATA / "reference.fa", "sa", RunOptions(memory=1 << 20))
 
 

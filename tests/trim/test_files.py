@@ -59,7 +59,7 @@ def test_reasons(ngsgpu: Commands, tmp_path: Path, mates: list[Path]) -> None:
         (["--umi", "--umi_loc", "index1", "--umi_skip", "3"], "--umi-skip is for a UMI"),
         (["--umi", "--umi_loc", "index1", "--umi_prefix", "a-b"], "--umi-prefix must have"),
         (["--umi", "--umi_loc", "read2", "--umi_len", "4"], "--umi-loc read2 is for pairs"),
-        (["-O", "x.fq"], "--out2 is for pairs"),
+        (["-O", "x.fq"], "-O is for pairs"),
         (["--unpaired1", "x.fq"], "--unpaired1 is for pairs"),
         (["-q", "99"], "--qualified-quality-phred must be from 0 to 93"),
         (["--cut_window_size", "0"], "--cut-window-size must be from 1 to 1,000"),

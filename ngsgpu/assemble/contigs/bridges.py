@@ -94,7 +94,7 @@ def insert_size(pieces: Pieces, places: Places) -> Insert | None:
 
 
 def unique_pieces(pieces: Pieces, least: int) -> NDArray[np.bool_]:
-    """Which pieces are long enough and not deeper than one copy."""
+    """Mask of the pieces that are long enough and not deeper than one copy."""
     typical = pieces.typical_depth()
     return (pieces.lengths >= least) & (2 * pieces.depths <= 3 * typical)
 

@@ -94,7 +94,7 @@ def assemble_files(
     *,
     single: FilePaths = (),
     interleaved: bool = False,
-    graph: str | Path | None = None,
+    gfa: str | Path | None = None,
     scaffolds: str | Path | None = None,
     coverage: str | Path | None = None,
     stats: str | Path | None = None,
@@ -110,7 +110,7 @@ def assemble_files(
         in2: files of second mates, as many as ``in1``, or none.
         single: files of more single reads.
         interleaved: whether ``in1`` holds both mates.
-        graph: GFA file.
+        gfa: GFA file.
         scaffolds: FASTA file of scaffolds.
         coverage: bedGraph file of reads over each base of the contigs.
         stats: JSON file for the statistics.
@@ -129,12 +129,12 @@ def assemble_files(
     parameters = parameters or AssemblyParameters()
     options = options or RunOptions()
     lanes = pair_inputs(in1, in2, interleaved=interleaved) if in1 or not single else []
-    lanes += single_inputs(single, "--single")
-    if out is None and graph is None and scaffolds is None:
-        raise UsageError("no output given; name a file with -o, --gfa or --scaffolds")
+    lanes += single_inputs(single, "single")
+    if out is None and gfa is None and scaffolds is None:
+        raise UsageError("no output given; name a file with `out`, `gfa` or `scaffolds`")
     wanted = {
         "fasta": out,
-        "gfa": graph,
+        "gfa": gfa,
         "scaffolds": scaffolds,
         "coverage": coverage,
         "stats": stats,
@@ -262,7 +262,7 @@ def check_memory(source: Source, options: RunOptions) -> None:
     if needed > options.budget:
         raise HostMemoryError(
             f"{source.sequences:,} reads take {format_size(needed)} of memory and "
-            f"{format_size(options.budget)} may be used; use --memory {-(-needed >> 20)}M on a "
+            f"{format_size(options.budget)} may be used; use `memory='{-(-needed >> 20)}M'` on a "
             "machine that has it"
         )
 

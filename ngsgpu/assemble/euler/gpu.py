@@ -49,7 +49,7 @@ def on_gpu(edges: int, limit: int | None) -> Iterator[None]:
         if edges > MOST_EDGES or needed > budget:
             raise DeviceMemoryError(
                 f"the graph of {edges:,} edges takes {format_size(needed)} of GPU memory and "
-                f"{format_size(budget)} may be used; raise --gpu-memory, or use --backend cpu"
+                f"{format_size(budget)} may be used; raise `gpu_memory`, or use `backend='cpu'`"
             )
         yield
 
@@ -99,7 +99,7 @@ def _distinct(words: Any) -> Any:
 
 
 def _starts(ascending: Any, vertices: Any) -> Any:
-    """Where each vertex begins among prefixes or suffixes, and their number, int32[n + 1]."""
+    """First row of each vertex among prefixes or suffixes, and their number, int32[n + 1]."""
     import cupy
 
     starts = cupy.empty(len(vertices) + 1, dtype=cupy.int32)

@@ -31,11 +31,11 @@ class EulerParameters:
     def __post_init__(self) -> None:
         if self.length > LONGEST:
             raise UsageError(
-                f"the k-mers of --method euler have at most {LONGEST} bases, not {self.length}; "
+                f"the k-mers of `method='euler'` have at most {LONGEST} bases, not {self.length}; "
                 "leave it out for longer ones"
             )
         self.counted()
 
     def counted(self) -> CountParameters:
-        """How the tuples of reads are counted."""
+        """Parameters of counting the tuples of reads."""
         return CountParameters(self.length, 0, self.min_abundance)

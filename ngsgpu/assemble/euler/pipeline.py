@@ -95,9 +95,9 @@ def assemble_euler(
     parameters = parameters or EulerParameters()
     options = options or RunOptions()
     if not paths:
-        raise UsageError("no reads given; name files with -i")
+        raise UsageError("no reads given; name files with `in1`")
     if out is None:
-        raise UsageError("no output given; name a file with -o")
+        raise UsageError("no output given; name a file with `out`")
     outputs = [str(path) for path in (out, stats) if path is not None]
     check_distinct(list(paths), outputs)
     with OutputSet(
@@ -192,8 +192,8 @@ def _tour(database: KmerDatabase, length: int, options: RunOptions, timed: _Step
     if needed > options.budget:
         raise HostMemoryError(
             f"the graph of {2 * len(database):,} edges takes up to {format_size(needed)} of memory "
-            f"and {format_size(options.budget)} may be used; use --memory {-(-needed >> 20)}M on a "
-            "machine that has it"
+            f"and {format_size(options.budget)} may be used; use "
+            f"`memory='{-(-needed >> 20)}M'` on a machine that has it"
         )
     if len(database) == 0:
         return _found(database, length, options, timed)

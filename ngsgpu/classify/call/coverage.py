@@ -48,7 +48,7 @@ class CoverageCounter:
         return np.asarray(sums[first[1:]] - sums[first[:-1]], dtype=np.int64)
 
     def dropped(self, share: float) -> NDArray[np.bool_]:
-        """Which reference sequences the filter drops, bool[t]; see `drop_sparse`."""
+        """Mask of the reference sequences that the filter drops, bool[t]; see `drop_sparse`."""
         return drop_sparse(self.covered(), self._windows, share)
 
 

@@ -13,11 +13,10 @@ from ngsgpu.classify.database.cpu_build import all_batches, index_partition, ske
 from ngsgpu.classify.database.database import Database, Partition, open_database
 from ngsgpu.classify.database.folder import changed, check_inputs
 from ngsgpu.classify.database.info import check_contents
+from ngsgpu.classify.database.memory import check_memory, expected_locations
 from ngsgpu.classify.database.plan import (
     assemble_database,
-    check_memory,
     check_taxa,
-    expected_locations,
     inputs_of,
     partition_of,
     taxa_of,
@@ -74,7 +73,7 @@ def add_references(
     files = find_references(references)
     check_inputs(path, inputs_of(references, files, taxonomy, maps))
     if into_last and request not in (None, PartitionRequest()):
-        raise UsageError("--into-last adds no partitions: omit --partitions")
+        raise UsageError("`into_last` adds no partitions: omit `number`")
     open_database(path)  # what is wrong with it is said before we wait
     with changed(path) as generation:
         old = open_database(path, holds=False)
@@ -82,10 +81,10 @@ def add_references(
             raise InputError(
                 taxonomy,
                 "this is not the taxonomy the database was built with",
-                "omit --taxonomy, or build a new database",
+                "omit `taxonomy`, or build a new database",
             )
         if old.taxonomy is None and maps:
-            raise UsageError("--map needs a database with a taxonomy")
+            raise UsageError("`maps` needs a database with a taxonomy")
         last = len(old.partitions) - 1
         check_contents(old, [last] if into_last else [])
         options = options or RunOptions()

@@ -22,15 +22,13 @@ import numpy as np
 
 from ngsgpu.classify.database.database import Database, Partition, open_database
 from ngsgpu.classify.database.folder import check_place, database_folder, locked
-from ngsgpu.classify.database.plan import (
+from ngsgpu.classify.database.memory import (
     check_memory,
     check_partitions,
     fits_at_once,
-    inputs_of,
-    plan_database,
-    plan_targets,
     release_memory,
 )
+from ngsgpu.classify.database.plan import inputs_of, plan_database, plan_targets
 from ngsgpu.classify.database.stats import BuildStatistics
 from ngsgpu.classify.database.write import write_manifest
 from ngsgpu.classify.params import DatabaseParameters, PartitionRequest
@@ -98,7 +96,7 @@ class _Builder(Protocol):
 
 @contextmanager
 def _builder(parameters: DatabaseParameters, options: RunOptions) -> Iterator[_Builder]:
-    """What builds with the backend that was chosen."""
+    """Builder of the backend of a run."""
     if options.backend == "cpu":
         from ngsgpu.classify.database.cpu_build import CpuBuilder
 
@@ -225,7 +223,7 @@ def _with_needed_gpus(
 
 @dataclass(frozen=True, slots=True)
 class _Build:
-    """What a database is made of; see ``build_database``."""
+    """Input of a build; see ``build_database``."""
 
     files: Sequence[str]
     parameters: DatabaseParameters

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.classify.database.database import Database, Partition
-from ngsgpu.classify.database.plan import read_ahead_bytes, window_taxa
+from ngsgpu.classify.database.memory import read_ahead_bytes
+from ngsgpu.classify.database.plan import window_taxa
 from ngsgpu.classify.database.write import write_partition
 from ngsgpu.classify.index.cpu import build_index
 from ngsgpu.classify.index.index import NO_TAXA, REMOVED, Limits, Pairs

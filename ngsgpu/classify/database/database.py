@@ -307,7 +307,7 @@ def open_database(
 
 
 def _version_on_disk(path: Path) -> tuple[int, ...]:
-    """What differs after each change of a database; empty where there is none."""
+    """Identity of a database's manifest, which every change replaces; empty without one."""
     try:
         info = (path / MANIFEST).stat()
     except OSError:

@@ -74,7 +74,7 @@ def check_place(path: str | Path, inputs: Sequence[str | Path] = ()) -> None:
         raise InputError(
             path,
             "the current directory is inside this directory",
-            "choose another directory with -d",
+            "choose another directory with `database`",
         )
     if not place.exists():
         return
@@ -97,7 +97,9 @@ def check_inputs(path: str | Path, inputs: Sequence[str | Path]) -> None:
         there = Path(os.path.realpath(name))
         if there == place or place in there.parents:
             where = "is this very folder" if there == place else "lies in this folder"
-            raise InputError(path, f"the input {name} {where}", "choose another directory with -d")
+            raise InputError(
+                path, f"the input {name} {where}", "choose another directory with `database`"
+            )
 
 
 def _foreign_entry(place: Path) -> str | None:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ngsgpu.classify.database.database import Database, open_database
 from ngsgpu.classify.database.folder import hold_version
 from ngsgpu.classify.database.manifests import database_manifest, partition_manifest
-from ngsgpu.classify.database.plan import BYTES_PER_LOCATION_BUILT
+from ngsgpu.classify.database.memory import BYTES_PER_LOCATION_BUILT
 from ngsgpu.classify.database.targets import PlannedPartition
 from ngsgpu.classify.index.index import index_bytes
 from ngsgpu.device.memory import format_size

@@ -1,16 +1,11 @@
-"""Plans databases: the references, their taxa, their partitions, and the memory to build them.
+"""Plans databases: the references, their taxa and their partitions.
 
 A plan reads the references once for names and lengths and assigns the targets to partitions. Each
 partition can then be built by a separate job (``build``).
-
-A build that would take too much host memory is refused in advance. In addition to the program
-itself, sequences read ahead wait in memory while features are collected (9 bytes each), then the
-features are sorted into the index (28 bytes each).
 """
 
 from __future__ import annotations
 
-import ctypes
 import logging
 from collections.abc import Sequence
 from itertools import islice
@@ -37,7 +32,6 @@ from ngsgpu.classify.index.index import (
 from ngsgpu.classify.params import DatabaseParameters, PartitionRequest
 from ngsgpu.classify.sketch.references import (
     MAX_WINDOWS,
-    SMALL_FILE,
     TargetCollector,
     Targets,
     add_batch,
@@ -46,8 +40,7 @@ from ngsgpu.classify.sketch.references import (
     read_reference,
 )
 from ngsgpu.device.memory import format_size
-from ngsgpu.errors import HostMemoryError, UsageError
-from ngsgpu.io.compress.source import unpacked_size
+from ngsgpu.errors import UsageError
 from ngsgpu.io.paths import Paths, listed
 from ngsgpu.io.text.batch import printable
 from ngsgpu.run.options import RunOptions
@@ -59,8 +52,6 @@ from ngsgpu.taxonomy.tree import Taxonomy
 
 logger = logging.getLogger("ngsgpu")
 
-BYTES_PER_LOCATION_BUILT: Final = 28
-"""Build memory per location: pairs, sorted pairs, the index."""
 _UNMAPPED_SHOWN: Final = 10
 _KEYS_SHOWN: Final = 6
 _TAXA_SHOWN: Final = 3
@@ -77,10 +68,10 @@ def ranked_nodes(
     if not rank:
         return None
     if taxonomy is None:
-        raise UsageError("--ambiguous-rank needs a --taxonomy")
+        raise UsageError("`ambiguous_rank` needs a `taxonomy`")
     if rank not in RANK_CODES or rank == "sequence":
         raise UsageError(
-            f"--ambiguous-rank {rank!r} is not a rank; choose one of {', '.join(RANK_CODES)}"
+            f"`ambiguous_rank` {rank!r} is not a rank; choose one of {', '.join(RANK_CODES)}"
         )
     lineages = taxonomy.ranked_lineages()
     return np.where(node < 0, np.int32(-1), lineages[node, RANK_CODES[rank]]).astype(np.int32)
@@ -132,7 +123,7 @@ def partition_of(
             one = index_bytes(int(windows.max()) * sketch)
             raise UsageError(
                 f"the longest reference sequence alone takes {format_size(one)} and is not cut; "
-                "allow more with --partition-memory"
+                "allow more with `partition_memory`"
             )
         number = min(number + 1, len(targets))
 
@@ -205,7 +196,7 @@ def taxa_of(
     """
     if taxonomy is None:
         if maps:
-            raise UsageError("--map needs a --taxonomy")
+            raise UsageError("`maps` needs a `taxonomy`")
         return np.full(len(targets), -1, dtype=np.int32)
     files = [targets.files[file] for file in targets.file]
     node = map_targets(targets.names, targets.headers, taxonomy, maps, files=files)
@@ -254,8 +245,8 @@ def check_taxa(
     if taxonomy is None or (node >= 0).any():
         return
     first = printable(targets.names[0])
-    why = "no header has a taxid, and no --map was given"
-    remedy = "give one, or omit --taxonomy"
+    why = "no header has a taxid, and no `maps` was given"
+    remedy = "give one, or omit `taxonomy`"
     if maps:
         names = ", ".join(map(str, maps))
         keys = dict.fromkeys(keys_of(targets.names[0], targets.files[targets.file[0]]))
@@ -264,7 +255,7 @@ def check_taxa(
             f"{names} and the headers give them no taxid that the taxonomy knows (looked up as "
             f"{looked_up})"
         )
-        remedy = "give a --map with their names and taxids of this taxonomy"
+        remedy = "give a `maps` with their names and taxids of this taxonomy"
     some = (node for node in range(len(taxonomy)) if node != taxonomy.root)
     taxa = [f"{taxonomy.taxid[node]} ({taxonomy.name(node)})" for node in islice(some, _TAXA_SHOWN)]
     raise UsageError(
@@ -332,99 +323,3 @@ def plan_targets(
     check_taxa(node, targets, taxonomy, maps)
     partition = partition_of(targets, parameters, request)
     return assemble_database(path, targets, parameters, taxonomy, node, partition)
-
-
-logger = logging.getLogger("ngsgpu")
-
-_SHARE_OF_MEMORY: Final = 0.7
-_PROGRAM: Final = 210 << 20
-_BYTES_PER_FEATURE: Final = 4
-"""On the host, where a GPU sorts."""
-_READ_AHEAD: Final = 2 << 20
-"""Minimum for a file read ahead; its text and its letters take as much each."""
-
-
-def expected_locations(files: Sequence[str], parameters: DatabaseParameters) -> int:
-    """About how many locations references have, going by the sizes of their files."""
-    return sum(map(unpacked_size, files)) * parameters.sketch.sketch // parameters.sketch.stride
-
-
-def fits_at_once(files: Sequence[str], parameters: DatabaseParameters, own: RunOptions) -> bool:
-    """Whether all references can be sketched at once; the rest of the memory is for reading.
-
-    Args:
-        files: paths of FASTA files.
-        parameters: of the database.
-        own: run options, with the memory budget.
-    """
-    locations = expected_locations(files, parameters) * _bytes_per_location(own)
-    return _fixed(own) + locations <= own.budget and locations <= _SHARE_OF_MEMORY * own.budget
-
-
-def read_ahead_bytes(options: RunOptions) -> int | None:
-    """Decompressed size in bytes up to which whole files are read ahead; None: no limit."""
-    if options.memory is None:
-        return None
-    room = (options.memory - _PROGRAM) // (4 * _files_ahead(options))
-    return max(_READ_AHEAD, min(SMALL_FILE, room))
-
-
-def check_memory(options: RunOptions, locations: int, partitions: int, what: str) -> None:
-    """Refuse to build with too little memory; warn if no limit was given.
-
-    Args:
-        options: the limit.
-        locations: built at a time.
-        partitions: of the database.
-        what: what is built.
-
-    Raises:
-        HostMemoryError: states the minimum.
-    """
-    per = _bytes_per_location(options)
-    needed = _fixed(options) + locations * per
-    if needed <= options.budget:
-        return
-    room = options.budget - _fixed(options)
-    cut = ""
-    if room > per and locations > 0:
-        number = -(-partitions * locations * per // room)
-        cut = f", or cut the database into more partitions, about {number:,}"
-    allowed = f"{format_size(options.budget)} are {'allowed' if options.memory else 'free'}"
-    text = f"building {what} takes {format_size(needed)} of memory, and {allowed}"
-    if options.memory is None:
-        logger.warning("%s", text)
-        return
-    raise HostMemoryError(f"{text}; give --memory {-(-needed >> 20) + 1}M{cut}")
-
-
-def check_partitions(database: Database, numbers: Sequence[int], options: RunOptions) -> None:
-    """``check_memory`` for partitions of a planned database, built one by one.
-
-    Args:
-        database: the planned database.
-        numbers: partitions to be built.
-        options: threads and memory budget.
-    """
-    number = max(numbers, key=lambda own: database.partitions[own].windows)
-    locations = database.partitions[number].windows * database.parameters.sketch.sketch
-    check_memory(options, locations, len(database.partitions), f"partition {number}")
-
-
-def release_memory() -> None:
-    """Return freed memory to the system; the C library keeps some for each thread."""
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
-    if trim is not None:
-        trim(0)
-
-
-def _fixed(options: RunOptions) -> int:
-    return _PROGRAM + 2 * _READ_AHEAD * _files_ahead(options)
-
-
-def _files_ahead(options: RunOptions) -> int:
-    return options.threads + 2
-
-
-def _bytes_per_location(options: RunOptions) -> int:
-    return BYTES_PER_LOCATION_BUILT if options.backend == "cpu" else _BYTES_PER_FEATURE

@@ -20,7 +20,8 @@ from ngsgpu.classify.database.cpu_build import index_partition
 from ngsgpu.classify.database.database import Database, open_database
 from ngsgpu.classify.database.folder import changed
 from ngsgpu.classify.database.info import check_contents
-from ngsgpu.classify.database.plan import assemble_database, check_memory
+from ngsgpu.classify.database.memory import check_memory
+from ngsgpu.classify.database.plan import assemble_database
 from ngsgpu.classify.database.write import write_manifest, write_partition
 from ngsgpu.classify.index.index import removed_keys
 from ngsgpu.classify.sketch.references import Targets

@@ -75,7 +75,7 @@ def find_sources(
     references, maps = listed(references), listed(maps)
     if kind not in ("auto", "files", *KINDS):
         kinds = ", ".join(("auto", *KINDS, "files"))
-        raise UsageError(f"--source {kind!r} is not known; choose one of {kinds}")
+        raise UsageError(f"`source` {kind!r} is not known; choose one of {kinds}")
     taxonomies = [] if taxonomy is None else [taxonomy]
     found = [_recognised(Path(path), kind) for path in references]
     if taxonomy is None:
@@ -83,13 +83,13 @@ def find_sources(
     if len(taxonomies) > 1:
         raise UsageError(
             f"the references come with two taxonomies, {taxonomies[0]} and {taxonomies[1]}; "
-            "choose with --taxonomy"
+            "choose with `taxonomy`"
         )
     more = [table for own in found for table in own.maps]
     if taxonomies and (lineages := lineage_files(taxonomies[0])):
         more = list(lineages)  # NCBI's taxids are not GTDB's
     elif more and not taxonomies and not has_taxonomy:
-        logger.warning("%s is not used: it needs a --taxonomy", ", ".join(map(str, more)))
+        logger.warning("%s is not used: it needs a `taxonomy`", ", ".join(map(str, more)))
         more = []
     return Sources(
         [file for own in found for file in own.references],
@@ -101,11 +101,11 @@ def find_sources(
 def _recognised(path: Path, kind: str) -> Sources:
     if kind in KINDS:
         if (own := KINDS[kind][0](path)) is None:
-            raise InputError(path, f"there is no {KINDS[kind][1]}", "check --source")
+            raise InputError(path, f"there is no {KINDS[kind][1]}", "check `source`")
         return own
     for name, (recognise, _) in KINDS.items() if kind == "auto" else ():
         if (own := recognise(path)) is not None:
-            logger.info("%s: taken as --source %s", path, name)
+            logger.info("%s: taken as `source='%s'`", path, name)
             return own
     return Sources([path])
 

@@ -213,7 +213,7 @@ class IndexBuilder:
         index.put("directory", 8 << bits, last.view(np.uint8))
 
     def _planned(self, pairs: SketchPairs) -> BuildPlan:
-        """How to go about it."""
+        """Plan the build, by the free memory unless all is sure to fit."""
         room = None
         if self._memory is not None or 4 * int(pairs.sizes.sum()) > _CERTAINLY_FITS:
             room = min(self._team.each(self._free_bytes))
@@ -287,7 +287,7 @@ class IndexBuilder:
         return False
 
     def _free_unused(self) -> None:
-        """Where memory is scarce, let others have what CuPy keeps in pieces of any size."""
+        """Release CuPy's cached blocks if memory is scarce, since it keeps pieces of any size."""
         if self._plan.is_scarce:
             free_unused()
 
@@ -371,7 +371,7 @@ class IndexBuilder:
 
 
 def _chosen(pairs: Any, most: int) -> Any:
-    """What ``choose_words`` chooses of sorted words, CuPy uint64."""
+    """The sorted words that ``choose_words`` keeps, CuPy uint64."""
     import cupy
 
     tiles = -(-len(pairs) // TILE)

@@ -133,7 +133,7 @@ def plan_build(
         raise DeviceMemoryError(
             f"building an index needs {format_size(memory.needed(MAX_PART_BITS))} of GPU memory "
             f"beside the features, and {format_size(room)} may be used; cut the database into "
-            "more partitions, raise --gpu-memory, or use --backend cpu"
+            "more partitions, raise `gpu_memory`, or use `backend='cpu'`"
         )
     by_sorting = BuildPlan(bits, bits == fewest, 2 * memory.needed(bits) > room)
     if use_table is False or (bits == fewest and not use_table):

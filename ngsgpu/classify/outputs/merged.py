@@ -31,7 +31,7 @@ def checked_ranks(names: Iterable[str]) -> list[str]:
     unknown = [name for name in wanted if name not in MERGED_RANKS]
     if unknown or not wanted:
         said = ", ".join(map(repr, unknown)) or "none"
-        raise UsageError(f"--ranks: {said}; choose from {','.join(MERGED_RANKS)}")
+        raise UsageError(f"`ranks`: {said}; choose from {','.join(MERGED_RANKS)}")
     return [rank for rank in MERGED_RANKS if rank in wanted]
 
 

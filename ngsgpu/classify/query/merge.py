@@ -30,9 +30,9 @@ def check_files(files: Sequence[CandidateFile], engine: Engine) -> str:
     parameters = engine.parameters
     wanted = {
         "database": (engine.database.digest, "another database"),
-        "candidates": (parameters.candidates, "another --candidates-kept"),
-        "insert_size": (parameters.insert_size, "another --insert-size"),
-        "lowest": (parameters.lowest, "another --lowest"),
+        "candidates": (parameters.candidates, "another `candidates`"),
+        "insert_size": (parameters.insert_size, "another `insert_size`"),
+        "lowest": (parameters.lowest, "another `lowest`"),
         "sample": (files[0].header.sample, f"another sample than {files[0].path}"),
     }
     seen: dict[int, str] = {}
@@ -112,7 +112,7 @@ def _identity(block: QueryBlock) -> NDArray[np.uint8]:
 
 
 class _Cursor:
-    """How far a file of candidates was read."""
+    """Reading position in a file of candidates."""
 
     def __init__(self, file: CandidateFile, engine: Engine) -> None:
         self._blocks = file.blocks(engine.taxon_of_target, engine.database.windows)

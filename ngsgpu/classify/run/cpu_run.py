@@ -111,18 +111,18 @@ class SampleRun:
             own.name: own.make(given) for own in outputs.formats("reads")
         }
         self._formats = outputs.formats("sample", "samples")
-        needs = {own.flag: own.needs(SampleGiven) for own in outputs.formats("sample")}
+        needs = {own.name: own.needs(SampleGiven) for own in outputs.formats("sample")}
         self._counts_windows = any(COUNT_WINDOWS.intersection(own) for own in needs.values())
         self.given: SampleGiven | None = None
         self.gpu_memory: dict[str, int] = {}
         self._dropped = 0
         self._evidence: SpeciesEvidence | None = None
-        for flag, own in needs.items():
+        for name, own in needs.items():
             if "verdicts" in own and rules.evidence.species_identity == 0:
                 logger.warning(
-                    "%s lists no species, since none is judged without --species-identity "
-                    "(0, or --metacache)",
-                    flag,
+                    "`%s` lists no species, since none is judged without `species_identity` "
+                    "(0, or `metacache`)",
+                    name,
                 )
 
     def run(
@@ -170,7 +170,7 @@ class SampleRun:
         self, items: Iterator[_Item], find: Callable[[_Item], QueryBlock]
     ) -> SampleTotals:
         if len(self._engine.numbers) != 1:
-            raise UsageError("--candidates is for one partition: give --only-partition")
+            raise UsageError("`candidate_file` is for one partition: give `only_partition`")
         self._write("candidates", self._header().line())
         counted = self._new_totals()
 
@@ -329,7 +329,7 @@ class SampleRun:
         return warn_of_adapters(self.sampled, self._lanes, "no reference has them")
 
     def _decided(self, totals: SampleTotals) -> dict[str, int]:
-        """How many queries were classified; nothing is decided yet where candidates are written."""
+        """Numbers of classified and other queries; empty if candidates are written."""
         if "candidates" in self._paths:
             return {}
         return {"classified": totals.classified, "unclassified": totals.unclassified}

@@ -102,7 +102,7 @@ class GpuSource:
         yield from self._parsed_on_cpu(lane, done)
 
     def _parsed_on_cpu(self, lane: ReadFiles, done: int) -> Iterator[GpuBatch]:
-        """What the CPU reads, without the first ``done`` queries."""
+        """Queries that the CPU parses, without the first ``done``."""
         batches = lane.batches(
             threads=self._threads,
             phred_offset=self._phred_offset,

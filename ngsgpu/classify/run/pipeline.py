@@ -225,7 +225,7 @@ class Classifier:
 
     @contextmanager
     def _on_gpu(self, sample: Sample) -> Iterator[None]:
-        """Where errors of CUDA become ours, and the GPUs' memory is limited."""
+        """Limit the GPUs' memory and translate CUDA's errors."""
         if self._gpu is None:
             yield
             return

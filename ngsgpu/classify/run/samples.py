@@ -89,11 +89,12 @@ class SampleOutputs:
         """Refuse outputs that several samples would share, or that contradict each other."""
         named, shared = self.named(), self.shared
         if not named:
-            raise UsageError("no output given; name one, for example -o reads.tsv")
+            raise UsageError("no output given; name one, for example `reads='reads.tsv'`")
         if self.candidates is not None and self._formats:
             other = next(iter(self._formats.values()))
             raise UsageError(
-                f"--candidates writes only candidates: give {other.flag} to `ngsgpu classify-merge`"
+                f"`candidate_file` writes only candidates: give `{other.name}` to "
+                "`ngsgpu classify-merge`"
             )
         for name, value in named.items():
             if samples > 1 and name not in shared and PLACEHOLDER not in value:

@@ -31,7 +31,7 @@ def check_stream(outputs: SampleOutputs) -> None:
     for own in outputs.formats("samples"):
         if own.name in outputs.shared:
             raise UsageError(
-                f"with --samples - there is no last sample: put {{sample}} into {own.flag}"
+                f"with `samples='-'` there is no last sample: put {{sample}} into `{own.name}`"
             )
 
 

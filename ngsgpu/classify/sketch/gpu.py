@@ -47,7 +47,7 @@ class GpuSketches:
 
     @property
     def windows(self) -> int:
-        """How many windows there are."""
+        """Number of windows."""
         return len(self.counts)
 
 

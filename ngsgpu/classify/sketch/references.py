@@ -347,7 +347,7 @@ def assign_partitions(
 def _pieces(
     windows: NDArray[np.int64], file: NDArray[np.int64], partitions: int
 ) -> NDArray[np.int64]:
-    """Where the pieces begin, and the end of the last: files, the large ones cut into targets."""
+    """Starts of the pieces, and the end of the last: files, the large ones cut into targets."""
     begins = np.flatnonzero(np.diff(file, prepend=file[0] - 1))
     weight = np.add.reduceat(windows, begins)
     large = weight * partitions * _SHARE > windows.sum()

@@ -227,7 +227,7 @@ class Model:
             with Path(path).open("rb") as file:
                 content = file.read(MOST_BYTES + 1)
         except OSError as error:
-            raise InputError(path, error.strerror or str(error), "check --model") from error
+            raise InputError(path, error.strerror or str(error), "check `model`") from error
         return cls.parse(path, content)
 
     @classmethod

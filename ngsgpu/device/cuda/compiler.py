@@ -64,7 +64,7 @@ def target_for(capability: int) -> Target:
     if not older:
         raise DeviceError(
             f"CUDA {'.'.join(map(str, _nvrtc().getVersion()))} does not support GPUs of compute "
-            f"capability {capability / 10}; install CuPy for an older CUDA, or use --backend cpu"
+            f"capability {capability / 10}; install CuPy for an older CUDA, or use `backend='cpu'`"
         )
     return Target(f"compute_{older[-1]}")
 
@@ -159,7 +159,7 @@ def included(source: Path) -> dict[str, bytes]:
 
 @lru_cache(maxsize=1)
 def _folders() -> tuple[Path, ...]:
-    """Where headers are looked for: ours, CUB and libcu++ of CuPy, CUDA's own if installed."""
+    """Include folders: ours, CUB and libcu++ of CuPy, CUDA's own if installed."""
     import cupy
 
     bundled = Path(cupy.__file__).parent / "_core" / "include" / "cupy" / "_cccl"

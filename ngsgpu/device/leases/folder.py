@@ -171,7 +171,7 @@ class LockFolder:
         return found
 
     def _holder(self, name: str) -> dict[str, object] | None:
-        """What the holder of a name wrote; None if it is free."""
+        """The note of a name's holder; None if it is free."""
         free: dict[str, object] | None = {} if is_held(self._kernel_name(name)) else None
         try:
             file = open_file(self._path_of(name), os.O_RDONLY)

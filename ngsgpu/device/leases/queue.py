@@ -98,7 +98,7 @@ def _place(name: str) -> tuple[int, str] | None:
 
 
 def _wanted(path: Path) -> tuple[list[str], int]:
-    """What a waiting process wants; nothing if it is gone or was stopped."""
+    """Request of a waiting process; empty if it is gone or was stopped."""
     try:
         file = open_file(path, os.O_RDONLY)
     except (OSError, NoLockFileError):

@@ -78,7 +78,7 @@ def evaluate_classification(
 def _represented(
     taxonomy: Taxonomy, ranked: NDArray[np.int32], references: Mapping[str, int] | None
 ) -> NDArray[np.bool_]:
-    """Which nodes have a reference sequence at or below them, bool[n]."""
+    """Mask of the nodes with a reference sequence at or below them, bool[n]."""
     if references is None:
         return np.ones(len(taxonomy), dtype=np.bool_)
     found = np.zeros(len(taxonomy), dtype=np.bool_)

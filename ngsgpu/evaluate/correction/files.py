@@ -92,9 +92,9 @@ def evaluate_correction(
         UsageError: only one of ``in2`` and ``out2`` is given.
     """
     if (in2 is None) != (out2 is None):
-        raise UsageError("--in2 and --out2 belong together; give both or neither")
+        raise UsageError("`in2` and `out2` belong together; give both or neither")
     if interleaved and in2 is not None:
-        raise UsageError("--interleaved reads hold both mates; omit --in2 and --out2")
+        raise UsageError("`interleaved` reads hold both mates; omit `in2` and `out2`")
     if in2 is None and all(map(holds_pairs, listed(in1))):
         interleaved = True
     members = [(in1, out1)] if in2 is None or out2 is None else [(in1, out1), (in2, out2)]
@@ -120,7 +120,7 @@ def evaluate_correction(
         raise InputError(
             before[0].path,
             "it ends after a first mate",
-            "give interleaved pairs, or omit --interleaved",
+            "give interleaved pairs, or omit `interleaved`",
             record=done,
         )
     return counter.result(
@@ -194,7 +194,7 @@ def _step(
 def _mates(
     member: int, members: int, count: int, done: int, interleaved: bool
 ) -> NDArray[np.uint8]:
-    """Which mate each record is by its place: 1 or 2; 0 for single reads."""
+    """Mate of each record, by its place: 1 or 2; 0 for single reads."""
     if interleaved:
         return ((np.arange(done, done + count) & 1) + 1).astype(np.uint8)
     return np.full(count, member + 1 if members == 2 else 0, dtype=np.uint8)

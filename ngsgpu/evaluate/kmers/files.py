@@ -53,9 +53,9 @@ def evaluate_kmers(
         UsageError: there is no truth, or k is out of range.
     """
     if not 1 <= k <= 32:
-        raise UsageError(f"--kmer must be from 1 to 32, not {k}")
+        raise UsageError(f"`kmer` must be from 1 to 32, not {k}")
     if reference is None and truth is None:
-        raise UsageError("nothing to compare with; give --reference, --truth or both")
+        raise UsageError("nothing to compare with; give `reference`, `truth` or both")
     limit = 0 if exact else room
     true = KmerCounts(k, limit)
     _add_texts(true, [] if reference is None else listed(reference), threads)
@@ -69,7 +69,7 @@ def evaluate_kmers(
     true.settle()
     if len(true.kmers) == 0:
         path = listed(reference if reference is not None else truth or [])[0]
-        raise InputError(path, f"it has no {k}-mers", "give the genome, or a smaller -k")
+        raise InputError(path, f"it has no {k}-mers", "give the genome, or a smaller `kmer`")
     rare = KmerCounts(k, limit)
     _add_texts(rare, [] if minority is None else listed(minority), threads)
     rare.settle()

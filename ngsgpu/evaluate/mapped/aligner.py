@@ -88,11 +88,11 @@ def align_reads(
         NgsgpuError: the aligner failed; with the last line that it said.
     """
     if aligner not in ALIGNERS:
-        raise UsageError(f"--aligner must be one of {', '.join(ALIGNERS)}, not {aligner}")
+        raise UsageError(f"`aligner` must be one of {', '.join(ALIGNERS)}, not {aligner}")
     if shutil.which(aligner) is None:
         raise UsageError(
-            f"--aligner {aligner}: there is no program {aligner} on the PATH; install it, choose "
-            "the other aligner, or give --alignments"
+            f"`aligner='{aligner}'`: there is no program {aligner} on the PATH; install it, choose "
+            "the other aligner, or give `alignments`"
         )
     if any(str(path) == "-" for lane in files for path in [reference, *lane]):
         raise UsageError("reads and reference are read more than once; give files, not -")
@@ -134,7 +134,7 @@ def _run(command: list[str], folder: Path, output: IO[bytes] | None) -> None:
             raise NgsgpuError(
                 f"{' '.join(command[:2])} ended with status {status.returncode}"
                 f"{f' ({said[-1]})' if said else ''}; check the reference and the reads, or give "
-                "--alignments"
+                "`alignments`"
             )
 
 

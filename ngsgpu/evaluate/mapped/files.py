@@ -71,11 +71,11 @@ def evaluate_mapped_reads(
     """
     limits = limits or Thresholds()
     if (out1 is None) != (out2 is None or in2 is None) and out1 is None:
-        raise UsageError("--out2 needs --out1 and --in2")
+        raise UsageError("`out2` needs `out1` and `in2`")
     if out1 is not None and (in2 is None) != (out2 is None):
-        raise UsageError("--in2 and --out2 belong together; give both or neither")
+        raise UsageError("`in2` and `out2` belong together; give both or neither")
     if merged is not None and in2 is None:
-        raise UsageError("--merged needs the pairs; give --in2")
+        raise UsageError("`merged` needs the pairs; give `in2`")
     raw = [listed(in1)] + ([] if in2 is None else [listed(in2)])
     if len({len(paths) for paths in raw}) > 1:
         raise UsageError("give as many files of second mates as of first mates")
@@ -98,7 +98,7 @@ def evaluate_mapped_reads(
                 reference,
                 f"none of the {len(aligned.hashes):,} reads aligns to it with a mapping quality of "
                 f"{limits.min_mapq} or more",
-                "give the genome of these reads, or a lower --min-mapq",
+                "give the genome of these reads, or a lower `min_mapq`",
             )
         positions = np.zeros(0, dtype=np.int64) if known is None else read_known(known, genome)
         sites = _find_sites(raw, aligned, genome, positions, limits, threads)

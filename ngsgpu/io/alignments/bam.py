@@ -150,7 +150,7 @@ class BamStream:
         return filled
 
     def _header_skipped(self) -> NDArray[np.uint8]:
-        """What was read behind the header: its text and the names of the references."""
+        """Skip the header's text and the references' names; return the bytes read beyond them."""
         data = bytearray()
 
         def number(at: int) -> int:

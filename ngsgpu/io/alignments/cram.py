@@ -105,7 +105,7 @@ class CramProcess:
             raise InputError(
                 self._path,
                 "the reference sequences of the CRAM file were not found",
-                "give their FASTA file with --cram-reference, or set REF_PATH",
+                "give their FASTA file with `cram_reference`, or set REF_PATH",
             )
         raise self._damaged(_first_error(said))
 

@@ -55,7 +55,7 @@ class CramChecksums:
         del self._held[:at]
 
     def _file(self) -> _Walk:
-        """What the file consists of."""
+        """Walk through the containers and blocks of the file."""
         yield _DEFINITION_BYTES
         container = 0
         while True:

@@ -94,7 +94,7 @@ class DeviceWriter:
         return done
 
     def _target(self, index: int) -> _Write | None:
-        """What writes to an output in any order; None if it does not support that."""
+        """Function that writes to an output at any offset; None if it does not support that."""
         if index not in self._targets:
             file = self._files.file_for_offsets(index)
             write = None

@@ -203,7 +203,7 @@ def check_place(path: str | Path, kind: FolderKind) -> None:
         UsageError: the path is a stream.
     """
     if str(path) == "-":
-        raise UsageError(f"{kind.noun} is a folder; name one with -o")
+        raise UsageError(f"{kind.noun} is a folder; name one with `out`")
     place = Path(path)
     if not place.exists():
         return

@@ -168,7 +168,7 @@ def opened_whole(paths: Sequence[str | Path], open_it: Callable[[], _Opened]) ->
 
 
 def _identity(path: Path) -> tuple[int, ...]:
-    """What differs after a file or folder was replaced; empty where there is none."""
+    """Values that differ after a file or folder is replaced; empty where there is none."""
     try:
         own = path.stat()
         if stat.S_ISDIR(own.st_mode):

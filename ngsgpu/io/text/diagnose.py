@@ -167,7 +167,7 @@ def _bad_quality(quality: int, at: int, phred_offset: PhredOffset) -> Fault:
         return Fault(f"{what} in the qualities {where}", "remove it or repair the record", line=3)
     if 33 <= quality < 59:
         cause = f"the quality {_shown(quality)} {where} is too low for Phred+64"
-        return Fault(cause, "give --phred-offset 33 or omit the option", line=3)
+        return Fault(cause, "give `phred_offset=33` or omit the option", line=3)
     scale = "Phred+64, ';' to '~'" if phred_offset == 64 else "Phred+33, '!' to '~'"
     cause = f"the byte {_shown(quality)} {where} is no quality ({scale})"
     return Fault(cause, "the file is damaged: repair the record or copy it again", line=3)

@@ -79,7 +79,7 @@ def read_line_blocks(
 
 
 def _after_last_line(data: NDArray[np.uint8]) -> int:
-    """Where the last complete line of ``data`` ends; 0 if there is none."""
+    """End of the last complete line of ``data``; 0 if there is none."""
     high = len(data)
     while high > 0:
         low = max(high - (1 << 16), 0)

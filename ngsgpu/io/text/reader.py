@@ -131,7 +131,7 @@ def unexpected_pairs(path: str) -> InputError:
     return InputError(
         path,
         "its reads have mates by their flags, but are given as single reads",
-        "add --interleaved, or give a file instead of a stream",
+        "add `interleaved`, or give a file instead of a stream",
     )
 
 
@@ -281,11 +281,11 @@ class _Reader:
             raise InputError(
                 self._path,
                 f"{range_seen}, which looks like Phred+64",
-                "give --phred-offset 64, or --phred-offset 33 if they really are Phred+33",
+                "give `phred_offset=64`, or `phred_offset=33` if they really are Phred+33",
             )
         logger.warning(
             "%s: %s; read as Phred+33 (Q%d to Q%d), since Phred+64 would leave no base above Q%d; "
-            "--phred-offset 33 or 64 decides",
+            "`phred_offset=33` or 64 decides",
             _shown(self._path),
             range_seen,
             low - 33,

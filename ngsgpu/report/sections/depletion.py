@@ -55,7 +55,7 @@ class DepletionStage(Stage):
         return section
 
     def say(self, results: SampleResults, finding: Finding) -> None:
-        """How many reads were taken out."""
+        """Add a sentence about the reads that were taken out."""
         stats = results.of(Depletion).stats
         total = None if stats is None else stats.number("reads.total")
         if stats is not None and total:

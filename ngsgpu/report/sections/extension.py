@@ -114,7 +114,7 @@ class ExtensionStage(Stage):
 
 
 def _process_table(stats: Json) -> Table:
-    """What extension saw and did."""
+    """Table of pairs by how they were connected."""
     rows = [
         stats.line("pairs", "pairs.total", "pairs.total"),
         stats.line("connected", "pairs.connected", "pairs.total"),
@@ -131,7 +131,7 @@ def _process_table(stats: Json) -> Table:
 
 
 def _origin(stats: Json) -> str:
-    """Which fragments a mean length speaks for."""
+    """Say whether the insert size was given, or from which pairs it was estimated."""
     if not stats.get("insert.estimated"):
         return "as given"
     return f"estimated from {words.count(stats.number('insert.pairs'))} pairs that were connected"

@@ -140,7 +140,7 @@ def _estimated(stats: Json) -> dict[str, list[tuple[float, float, float]]]:
 
 
 def _process_table(stats: Json) -> Table:
-    """What merging saw and did."""
+    """Table of pairs by how they were merged or why not."""
     rows = [
         stats.line("pairs", "pairs.total"),
         stats.line("merged", "pairs.merged", "pairs.total"),

@@ -54,7 +54,7 @@ class Bucket:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """What a bucket leaves.
+    """Result of a bucket.
 
     Attributes:
         first: word of the rows at which it begins.
@@ -131,7 +131,7 @@ def _buckets_of(text: PackedText, cover: Cover, plan: BucketPlan) -> list[Bucket
         else:
             raise DeviceMemoryError(
                 f"the suffixes cannot be cut into buckets of at most {plan.most:,}; raise "
-                "--gpu-memory, or use --backend cpu"
+                "`gpu_memory`, or use `backend='cpu'`"
             )
     return buckets
 
@@ -153,7 +153,7 @@ def _bounds(text: PackedText, cover: Cover) -> list[int]:
 
 
 def _part_counts(text: PackedText, cover: Cover, low: int, high: int) -> Any:
-    """How many suffixes of a bucket each part of the text has, CuPy uint32."""
+    """Number of a bucket's suffixes in each part of the text, CuPy uint32."""
     import cupy
 
     parts = -(-text.size // _PART)

@@ -81,8 +81,8 @@ def plan_buckets(size: int, budget: int) -> BucketPlan:
             return plan
     raise DeviceMemoryError(
         f"the index of {size:,} letters, both strands, takes {format_size(tried[-1].needed)} of "
-        f"GPU memory at least and {format_size(budget)} may be used; use --gpu-memory "
-        f"{-(-tried[-1].needed >> 20)}M on a GPU that has it, or --backend cpu"
+        f"GPU memory at least and {format_size(budget)} may be used; use "
+        f"`gpu_memory='{-(-tried[-1].needed >> 20)}M'` on a GPU that has it, or `backend='cpu'`"
     )
 
 

@@ -262,7 +262,7 @@ def _find_ends(
     end: NDArray[np.int64],
     found: NDArray[np.int64],
 ) -> None:
-    """Where the first words of headers end."""
+    """Ends of the first words of headers."""
     for i in range(len(begin)):
         at = begin[i]
         while at < end[i] and data[at] != 32 and data[at] != 9:

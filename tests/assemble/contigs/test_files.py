@@ -268,7 +268,7 @@ def test_pairs_that_make_no_graph(tmp_path: Path, ngsgpu: Commands, size: int) -
 
 def test_reads_need_memory() -> None:
     source = Source(10**9, 10**11, 0, ())
-    with pytest.raises(HostMemoryError, match=r"1,000,000,000 reads take .* use --memory"):
+    with pytest.raises(HostMemoryError, match=r"1,000,000,000 reads take .* use `memory='"):
         run.check_memory(source, RunOptions(memory=1 << 30))
 
 

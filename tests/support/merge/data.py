@@ -94,12 +94,12 @@ def merge_to_bytes(
         phred_offset=phred_offset,  # type: ignore[arg-type]
         options=options,
     )
-    assert outputs.first is not None
-    assert outputs.second is not None
+    assert outputs.unmerged1 is not None
+    assert outputs.unmerged2 is not None
     return (
         b"" if merged is None else merged.read_bytes(),
-        Path(outputs.first).read_bytes(),
-        Path(outputs.second).read_bytes(),
+        Path(outputs.unmerged1).read_bytes(),
+        Path(outputs.unmerged2).read_bytes(),
     )
 
 

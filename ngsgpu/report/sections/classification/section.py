@@ -392,7 +392,7 @@ def _facts(path: Path) -> Json:
     """Contents of a database's file; nothing if it is missing."""
     if not path.is_file() or read_note(path) is not None:
         return Json(path, {})
-    remedy = "make it again with ngsgpu db info --json"
+    remedy = "make it again with `ngsgpu db info --json`"
     document = load_json(path, remedy)
     if not isinstance(document, dict):
         raise InputError(path, "it is not a JSON object", remedy)

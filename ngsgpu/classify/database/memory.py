@@ -1,0 +1,118 @@
+"""Host memory for building databases: what is read ahead, what fits, and what is refused.
+
+A build that would take too much host memory is refused in advance. In addition to the program
+itself, sequences read ahead wait in memory while features are collected (9 bytes each), then the
+features are sorted into the index (28 bytes each).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+from collections.abc import Sequence
+from typing import Final
+
+from ngsgpu.classify.database.database import Database
+from ngsgpu.classify.params import DatabaseParameters
+from ngsgpu.classify.sketch.references import SMALL_FILE
+from ngsgpu.device.memory import format_size
+from ngsgpu.errors import HostMemoryError
+from ngsgpu.io.compress.source import unpacked_size
+from ngsgpu.run.options import RunOptions
+
+logger = logging.getLogger("ngsgpu")
+
+BYTES_PER_LOCATION_BUILT: Final = 28
+"""Build memory per location: pairs, sorted pairs, the index."""
+_SHARE_OF_MEMORY: Final = 0.7
+_PROGRAM: Final = 210 << 20
+_BYTES_PER_FEATURE: Final = 4
+"""On the host, where a GPU sorts."""
+_READ_AHEAD: Final = 2 << 20
+"""Minimum for a file read ahead; its text and its letters take as much each."""
+
+
+def expected_locations(files: Sequence[str], parameters: DatabaseParameters) -> int:
+    """About how many locations references have, going by the sizes of their files."""
+    return sum(map(unpacked_size, files)) * parameters.sketch.sketch // parameters.sketch.stride
+
+
+def fits_at_once(files: Sequence[str], parameters: DatabaseParameters, own: RunOptions) -> bool:
+    """Whether all references can be sketched at once; the rest of the memory is for reading.
+
+    Args:
+        files: paths of FASTA files.
+        parameters: of the database.
+        own: run options, with the memory budget.
+    """
+    locations = expected_locations(files, parameters) * _bytes_per_location(own)
+    return _fixed(own) + locations <= own.budget and locations <= _SHARE_OF_MEMORY * own.budget
+
+
+def read_ahead_bytes(options: RunOptions) -> int | None:
+    """Decompressed size in bytes up to which whole files are read ahead; None: no limit."""
+    if options.memory is None:
+        return None
+    room = (options.memory - _PROGRAM) // (4 * _files_ahead(options))
+    return max(_READ_AHEAD, min(SMALL_FILE, room))
+
+
+def check_memory(options: RunOptions, locations: int, partitions: int, what: str) -> None:
+    """Refuse to build with too little memory; warn if no limit was given.
+
+    Args:
+        options: the limit.
+        locations: built at a time.
+        partitions: of the database.
+        what: what is built.
+
+    Raises:
+        HostMemoryError: states the minimum.
+    """
+    per = _bytes_per_location(options)
+    needed = _fixed(options) + locations * per
+    if needed <= options.budget:
+        return
+    room = options.budget - _fixed(options)
+    cut = ""
+    if room > per and locations > 0:
+        number = -(-partitions * locations * per // room)
+        cut = f", or cut the database into more partitions, about {number:,}"
+    allowed = f"{format_size(options.budget)} are {'allowed' if options.memory else 'free'}"
+    text = f"building {what} takes {format_size(needed)} of memory, and {allowed}"
+    if options.memory is None:
+        logger.warning("%s", text)
+        return
+    raise HostMemoryError(f"{text}; give `memory='{-(-needed >> 20) + 1}M'`{cut}")
+
+
+def check_partitions(database: Database, numbers: Sequence[int], options: RunOptions) -> None:
+    """``check_memory`` for partitions of a planned database, built one by one.
+
+    Args:
+        database: the planned database.
+        numbers: partitions to be built.
+        options: threads and memory budget.
+    """
+    number = max(numbers, key=lambda own: database.partitions[own].windows)
+    locations = database.partitions[number].windows * database.parameters.sketch.sketch
+    check_memory(options, locations, len(database.partitions), f"partition {number}")
+
+
+def release_memory() -> None:
+    """Return freed memory to the system; the C library keeps some for each thread."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
+
+
+def _fixed(options: RunOptions) -> int:
+    return _PROGRAM + 2 * _READ_AHEAD * _files_ahead(options)
+
+
+def _files_ahead(options: RunOptions) -> int:
+    return options.threads + 2
+
+
+def _bytes_per_location(options: RunOptions) -> int:
+    return BYTES_PER_LOCATION_BUILT if options.backend == "cpu" else _BYTES_PER_FEATURE
