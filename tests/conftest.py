@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 from pathlib import Path
@@ -48,8 +49,9 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup() -> None:
-    """Let no test answer for files that an earlier one has mapped and damaged."""
+    """Let no test answer for what an earlier one did: files mapped and damaged, quiet commands."""
     begin_run()
+    logging.getLogger("ngsgpu").setLevel(logging.NOTSET)
 
 
 @pytest.fixture

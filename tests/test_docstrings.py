@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-TREES = {path: ast.parse(path.read_text()) for path in sorted((ROOT / "ngsgpu").rglob("*.py"))}
 
 REFERENCE = re.compile(r"\b([Aa]rg(ument)?s (are|as|of|in)|[Ss]ee|[Aa]s|of) ``")
 """A docstring whose parameters are those of another function, which it names."""
@@ -53,8 +52,10 @@ def is_described(node: ast.FunctionDef) -> bool:
 
 
 def test_parameters_are_described() -> None:
+    paths = sorted((ROOT / "ngsgpu").rglob("*.py"))
+    trees = {path: ast.parse(path.read_text()) for path in paths}
     uses: dict[str, set[Path]] = {}
-    for path, tree in TREES.items():
+    for path, tree in trees.items():
         for node in ast.walk(tree):
             if isinstance(node, ast.ImportFrom):
                 for own in node.names:
@@ -64,13 +65,13 @@ def test_parameters_are_described() -> None:
     # A method that overrides another one has its parameters.
     described = {
         name.partition(".")[2]
-        for tree in TREES.values()
+        for tree in trees.values()
         for name, node in functions(tree.body)
         if "." in name and "Args:" in (ast.get_docstring(node) or "")
     }
     missing = [
         f"{place}:{node.lineno}: {name}({', '.join(parameters(node))})"
-        for path, tree in TREES.items()
+        for path, tree in trees.items()
         if not NOT_CALLED.search(place := str(path.relative_to(ROOT))) and not DRIVERS.search(place)
         for name, node in functions(tree.body)
         if len(parameters(node)) >= 3

@@ -22,13 +22,10 @@ from benchmarks.harness.measuring import BenchmarkError, Measurement
 from ngsgpu.cli import main as ngsgpu
 from ngsgpu.io.compress.bgzf import is_bgzf
 from ngsgpu.io.compress.source import Source
+from tests.support.minhash.oracle import reverse_complement
 
 GENOME = "".join(random.Random(5).choices("ACGT", k=3000))
 FORMS = list(ENDINGS)
-
-
-def reverse_complement(bases: str) -> str:
-    return bases[::-1].translate(str.maketrans("ACGT", "TGCA"))
 
 
 def write_pairs(folder: Path, fragment: int, pairs: int = 300) -> tuple[Path, Path]:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import logging
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,10 @@ import pytest
 from ngsgpu.classify.database.build import build_database
 from ngsgpu.classify.database.database import Database, open_database
 from ngsgpu.classify.params import DatabaseParameters
+from ngsgpu.jit import interpreted
 from ngsgpu.run.options import RunOptions
+from ngsgpu.taxonomy.tree import Taxonomy
+from tests.support.classify import trees
 from tests.support.classify.world import SKETCH, World, make_world
 
 
@@ -37,6 +41,19 @@ def database(world: World) -> Database:
 def copy(database: Database, tmp_path: Path) -> Path:
     shutil.copytree(database.path, tmp_path / "copy")
     return tmp_path / "copy"
+
+
+@pytest.fixture(params=["compiled", "interpreted"])
+def small_kernels(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Small inputs are read by kernels that are not compiled."""
+    with interpreted(request.param == "interpreted"):
+        yield
+
+
+@pytest.fixture(scope="session")
+def taxonomy(tmp_path_factory: pytest.TempPathFactory) -> Taxonomy:
+    """A small one."""
+    return trees.small(tmp_path_factory.mktemp("dump"))
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import logging
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ngsgpu.errors import InputError
-from ngsgpu.jit import interpreted
 from ngsgpu.taxonomy.dump import load_taxonomy
 from ngsgpu.taxonomy.mapping import map_targets
 from ngsgpu.taxonomy.tree import Taxonomy
@@ -21,17 +19,7 @@ from tests.support import DATA
 from tests.support.classify import trees
 from tests.support.properties import examples
 
-
-@pytest.fixture(autouse=True, params=["compiled", "interpreted"])
-def kernels(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Small inputs are read by kernels that are not compiled."""
-    with interpreted(request.param == "interpreted"):
-        yield
-
-
-@pytest.fixture(scope="module")
-def taxonomy(tmp_path_factory: pytest.TempPathFactory) -> Taxonomy:
-    return trees.small(tmp_path_factory.mktemp("dump"))
+pytestmark = pytest.mark.usefixtures("small_kernels")
 
 
 def taxids(taxonomy: Taxonomy, headers: list[str], *maps: Path, files: list[str] | None = None):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +10,6 @@ import pytest
 from hypothesis import given
 
 from ngsgpu.errors import InputError
-from ngsgpu.jit import interpreted
 from ngsgpu.taxonomy.dump import load_taxonomy
 from ngsgpu.taxonomy.ranks import NO_RANK, RANK_CODES, RANKS
 from ngsgpu.taxonomy.tree import Taxonomy
@@ -19,17 +17,7 @@ from tests.support import DATA
 from tests.support.classify import trees
 from tests.support.properties import examples
 
-
-@pytest.fixture(autouse=True, params=["compiled", "interpreted"])
-def kernels(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Small inputs are read by kernels that are not compiled."""
-    with interpreted(request.param == "interpreted"):
-        yield
-
-
-@pytest.fixture(scope="module")
-def taxonomy(tmp_path_factory: pytest.TempPathFactory) -> Taxonomy:
-    return trees.small(tmp_path_factory.mktemp("dump"))
+pytestmark = pytest.mark.usefixtures("small_kernels")
 
 
 def test_nodes_are_those_of_the_file(taxonomy: Taxonomy) -> None:

@@ -164,9 +164,9 @@ def test_faults_of_the_program_keep_their_traceback(monkeypatch):
 
 
 def test_a_reader_that_goes_away_is_no_crash():
-    """As in ``ngsgpu doctor | head -1``."""
+    """As in ``ngsgpu gpu list | head -1``."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "ngsgpu", "doctor"],
+        [sys.executable, "-m", "ngsgpu", "gpu", "list"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -109,20 +109,14 @@ def test_what_standard_output_leads_to_counts(folder: Path, tmp_path: Path) -> N
         assert (tmp_path / "reads.fq").read_bytes() == (folder / "1.fq").read_bytes()
 
 
-EXTEND = "--insert-size 180 --insert-sd 5"
 CLASSIFY = "ngsgpu classify --references {d}/genome.fa -i {d}/1.fq -q -t 1"
 
 
 @pytest.mark.parametrize(
     "command",
     [
-        f"ngsgpu correct {PAIRS} -o 1 -O 2.gz --stats /dev/full",
-        f"ngsgpu correct {PAIRS} -o 1 -O /dev/full --stats 3",
-        f"ngsgpu merge {PAIRS} -o 1 --hist 2 --stats /dev/full",
-        f"ngsgpu extend {PAIRS} {EXTEND} -o 1 --remaining1 2 --stats /dev/full",
         f"{CLASSIFY} -o 1 --report 2 --biom /dev/full",
         f"{CLASSIFY} -o 1 --report /dev/full --biom 2",
-        f"{CLASSIFY} -o 1 --stats /dev/full",
         "ngsgpu classify --references {d}/genome.fa --samples {d}/sheet.tsv -q -t 1 "
         "-o {sample}.tsv --biom /dev/full",
         "ngsgpu evaluate classification --classified {d}/calls.tsv --truth {d}/truth.tsv "

@@ -67,23 +67,6 @@ def test_nothing_is_left_behind(correction, number, status, message):
     assert list(temporary.iterdir()) == []
 
 
-def test_a_process_that_is_killed_leaves_no_output(correction):
-    process, outputs, temporary = correction
-    process.kill()
-    process.wait(timeout=30)
-    assert not (outputs / "out.fq").exists()
-    assert list(temporary.iterdir()) == []
-    # What it left is removed by the next run.
-    done = subprocess.run(
-        [sys.executable, "-m", "ngsgpu", "correct", "-q", "-i", "-", "-o", str(outputs / "out.fq")],
-        input=RECORD,
-        capture_output=True,
-        check=False,
-    )
-    assert (done.returncode, done.stderr) == (0, b"")
-    assert [path.name for path in outputs.iterdir()] == ["out.fq"]
-
-
 @pytest.mark.parametrize(
     ("numbers", "status", "message"),
     [

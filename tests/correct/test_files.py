@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import gzip
-import os
 import re
-import subprocess
-import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,10 +10,9 @@ import numpy as np
 import pytest
 
 from ngsgpu.io.text.reader import read_batches
-from tests.support import copies
-from tests.support.commands import Commands, names, read_json
-from tests.support.correct.data import mates, simulated_pairs
-from tests.support.io.records import Record, bgzf, fasta, fastq, members, records_of, write
+from tests.support.commands import Commands, read_json
+from tests.support.correct.data import simulated_pairs
+from tests.support.io.records import Record, fasta, fastq, records_of, write
 from tests.support.minhash.oracle import reverse_complement
 
 
@@ -99,19 +94,6 @@ def test_what_is_not_known_is_decided_or_stays(tmp_path: Path, ngsgpu: Commands)
     assert after[-3:] == reads[-3:]
 
 
-@pytest.mark.parametrize("suffix", ["", ".gz"])
-def test_nothing_in_nothing_out(tmp_path: Path, ngsgpu: Commands, suffix: str) -> None:
-    one = write(tmp_path / "1.fq", b"")
-    two = write(tmp_path / "2.fq.gz", gzip.compress(b""))
-    outputs = [tmp_path / f"{name}.fq{suffix}" for name in "ab"]
-    ngsgpu.corrects("-i", one, "-I", two, "-o", outputs[0], "-O", outputs[1])
-    for path in outputs:
-        data = path.read_bytes()
-        assert (gzip.decompress(data) if suffix else data) == b""
-    ngsgpu.corrects("-i", one, "-o", tmp_path / "c.fq", "--stats", tmp_path / "s.json")
-    assert (tmp_path / "c.fq").read_bytes() == b""
-
-
 K40 = b"ACGTTGCAAGGCTTAACCGGTACGATTAGCCATGCAATCG"
 HOPELESS = {
     "zero length": [b"", b""],
@@ -181,93 +163,6 @@ def test_reads_of_all_lengths_together(tmp_path: Path, ngsgpu: Commands) -> None
     assert len(changed) > 100
     assert min(len(records[i].bases) for i in changed) >= 30
     assert [len(r.bases) for r in after] == [i % 101 for i in range(len(records))]
-
-
-@pytest.mark.parametrize(
-    "pack", [gzip.compress, lambda x: bgzf(x, 999), lambda x: members(x, 5000)]
-)
-def test_compressed_in_and_out(tmp_path: Path, ngsgpu: Commands, pack: object) -> None:
-    text = fastq(simulated_pairs())
-    write(tmp_path / "in.fq", text)
-    # Names do not matter for reading; for writing they do.
-    write(tmp_path / "packed", pack(text))  # type: ignore[operator]
-    ngsgpu.corrects("-i", tmp_path / "in.fq", "-o", tmp_path / "out.fq")
-    ngsgpu.corrects("-i", tmp_path / "packed", "-o", tmp_path / "out.fq.gz")
-    expected = (tmp_path / "out.fq").read_bytes()
-    assert expected != text
-    assert gzip.decompress((tmp_path / "out.fq.gz").read_bytes()) == expected
-
-
-def test_standard_input_and_output(tmp_path: Path, ngsgpu: Commands) -> None:
-    first, second = mates(simulated_pairs())
-    write(tmp_path / "1.fq", fastq(first))
-    write(tmp_path / "2.fq", fastq(second))
-    files = [tmp_path / name for name in ("a.fq", "b.fq", "c.fq")]
-    ngsgpu.corrects(
-        "-i", tmp_path / "1.fq", "-I", tmp_path / "2.fq", "-o", files[0], "-O", files[1]
-    )
-    folder = tmp_path / "temporary"
-    folder.mkdir()
-    command = [copies.ngsgpu(), "correct", "-t", "1", "-q"]
-    command += ["-i", f"{tmp_path}/1.fq", "-I", "-", "-o", str(files[2]), "-O", "-"]
-    done = subprocess.run(
-        command,
-        input=gzip.compress(fastq(second)),
-        capture_output=True,
-        check=True,
-        env=os.environ | {"TMPDIR": str(folder)},
-    )
-    assert files[2].read_bytes() == files[0].read_bytes()
-    assert done.stdout == files[1].read_bytes()
-    assert done.stderr == b""
-    assert names(folder) == [], "what was kept of standard input is gone"
-
-
-def test_named_pipes(tmp_path: Path, ngsgpu: Commands) -> None:
-    first, second = (fastq(side) for side in mates(simulated_pairs()))
-    files = [tmp_path / name for name in ("1.fq", "2.fq")]
-    for path, text in zip(files, (first, second), strict=True):
-        write(path, text)
-    outs = [tmp_path / name for name in "abcd"]
-    ngsgpu.corrects("-i", files[0], "-I", files[1], "-o", outs[0], "-O", outs[1])
-    pipes = [tmp_path / name for name in ("1.pipe", "2.pipe")]
-    for pipe in pipes:
-        os.mkfifo(pipe)
-
-    def feed() -> None:
-        # Much more than a pipe holds, to both in turn.
-        with pipes[0].open("wb") as one, pipes[1].open("wb") as two:
-            for start in range(0, len(first) + len(second), 1000):
-                one.write(first[start : start + 1000])
-                two.write(second[start : start + 1000])
-
-    feeder = threading.Thread(target=feed, daemon=True)
-    feeder.start()
-    ngsgpu.corrects("-i", pipes[0], "-I", pipes[1], "-o", outs[2], "-O", outs[3])
-    feeder.join()
-    assert outs[2].read_bytes() == outs[0].read_bytes()
-    assert outs[3].read_bytes() == outs[1].read_bytes()
-
-
-def test_an_error_in_a_named_pipe(tmp_path: Path, ngsgpu: Commands) -> None:
-    pipe = tmp_path / "pipe"
-    os.mkfifo(pipe)
-    text = fastq(simulated_pairs())[:-10]
-    feeder = threading.Thread(target=pipe.write_bytes, args=(text,), daemon=True)
-    feeder.start()
-    done = ngsgpu.correct("-i", pipe, "-o", tmp_path / "out")
-    feeder.join()
-    assert done.status == 2
-    assert done.error.startswith(f"{pipe}, record {len(simulated_pairs())}, line ")
-    assert names(tmp_path) == ["pipe"]
-
-
-def test_existing_outputs_are_replaced(tmp_path: Path, ngsgpu: Commands) -> None:
-    path = write(tmp_path / "in.fq", fastq(simulated_pairs()))
-    output = write(tmp_path / "out.fq", b"old")
-    ngsgpu.corrects("-i", path, "-o", output)
-    assert len(output.read_bytes()) == len(path.read_bytes())
-    assert names(tmp_path) == ["in.fq", "out.fq"]
 
 
 def test_quiet_and_not(tmp_path: Path, ngsgpu: Commands) -> None:

@@ -12,7 +12,13 @@ from ngsgpu.correct.gpu import BatchSizes
 from ngsgpu.correct.gpu_plan import GpuPlan, plan_gpu, plan_team
 from ngsgpu.errors import DeviceError
 from ngsgpu.readset.gpu import ReadMemory
-from tests.support.correct.gpu_cases import ENOUGH, budgets, largest_budget, plan_with
+from tests.support.correct.gpu_cases import (
+    ENOUGH,
+    NAMES,
+    budget_for,
+    largest_budget,
+    plan_with,
+)
 
 GIB = 1 << 30
 LARGE = ReadMemory.expected(30_600_000, 3_060_000_000, 100, paired=True, quality_bits=8)
@@ -133,13 +139,13 @@ def test_less_memory_moves_more_to_the_host(seed: int) -> None:
 
 
 def test_batches_become_smaller_before_anything_moves() -> None:
-    order = list(budgets(LARGE, CorrectionParameters()).items())
-    assert [budget for _, budget in order] == sorted((b for _, b in order), reverse=True)
-    plan = plan_with(LARGE, CorrectionParameters(), dict(order)["smaller batches"])
+    budgets = {name: budget_for(name, LARGE, CorrectionParameters()) for name in NAMES}
+    assert [*budgets.values()] == sorted(budgets.values(), reverse=True)
+    plan = plan_with(LARGE, CorrectionParameters(), budgets["smaller batches"])
     assert plan.host == 0
     assert plan.batches.edit_bytes < BatchSizes().edit_bytes
     names = ["slots", "a table", "half of the tables", "all tables", "qualities", "planes"]
-    lines = [plan_with(LARGE, CorrectionParameters(), dict(order)[name]).line() for name in names]
+    lines = [plan_with(LARGE, CorrectionParameters(), budgets[name]).line() for name in names]
     moved = [line.partition("on the host ")[2].partition(": ")[2] for line in lines]
     assert moved[:4] == [
         "slots",

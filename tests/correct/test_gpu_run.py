@@ -30,7 +30,7 @@ from tests.support.correct.gpu_cases import (
     COVERAGE,
     NAMES,
     assert_equal,
-    budgets,
+    budget_for,
     divide_always,
     make_reads,
 )
@@ -51,7 +51,7 @@ def test_little_memory_changes_nothing(
     expected = correct_on_cpu(reads, gpus.tables, parameters, COVERAGE)
     gpus.install(monkeypatch)
     pool = gpus.pools[0]
-    budget = budgets(ReadMemory.of(reads), parameters)[name]
+    budget = budget_for(name, ReadMemory.of(reads), parameters)
     given = DeviceReadSet.from_host(reads) if on_gpu else reads
     tables, corrected = [], []
     with GpuCorrection(given, parameters, COVERAGE, gpu_memory=budget) as run:
@@ -83,7 +83,7 @@ def test_several_gpus_and_batches_change_nothing(
     fake.install(monkeypatch)
     on_gpu = seed % 2 == 1
     given = DeviceReadSet.from_host(reads) if on_gpu else reads
-    memory = budgets(ReadMemory.of(reads), parameters)[["slots", "qualities"][seed // 2]]
+    memory = budget_for(["slots", "qualities"][seed // 2], ReadMemory.of(reads), parameters)
     corrected: list[int] = []
     with GpuCorrection(
         given, parameters, COVERAGE, gpu_memory=memory, gpus=gpus, batches=SMALL
@@ -132,7 +132,7 @@ def test_gpus_with_memory_in_common(
     expected = correct_on_cpu(reads, gpus.tables, parameters, COVERAGE)
     gpus.install(monkeypatch)
     divide_always(monkeypatch)
-    budget = budgets(ReadMemory.of(reads), parameters, count)[name]
+    budget = budget_for(name, ReadMemory.of(reads), parameters, count)
     given = DeviceReadSet.from_host(reads) if on_gpu else reads
     tables, corrected = [], []
     with GpuCorrection(
@@ -306,7 +306,7 @@ def test_reads_that_do_not_fit_stay_on_the_host(
     expected = correct_on_cpu(reads, gpus.tables, parameters, COVERAGE)
     gpus.install(monkeypatch)
     gpus.refuse = first_time(lambda size: size == reads.arrays.qualities.nbytes)
-    budget = budgets(ReadMemory.of(reads), parameters)["planes"]
+    budget = budget_for("planes", ReadMemory.of(reads), parameters)
     with caplog.at_level(logging.INFO, logger="ngsgpu"):
         found, _ = correct_reads(reads, parameters, RunOptions(backend="cuda", gpu_memory=budget))
     assert_equal(found, expected)

@@ -172,8 +172,6 @@ def test_refusals(tmp_path: Path, index: Path, ngsgpu: Commands) -> None:
     assert "--min-share must be" in refused(ngsgpu, "-d", index, *common, "-r", 1.5)
     assert "-o was given 0 times" in refused(ngsgpu, "-d", index, "-i", reads)
     assert "input and output" in refused(ngsgpu, "-d", index, "-i", reads, "-o", index)
-    write(reads, b"@r\nACGT\n+\nFFF\n")
-    assert "r.fq, record 1" in refused(ngsgpu, "-d", index, *common)
     assert not out.exists()
 
 

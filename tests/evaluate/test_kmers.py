@@ -15,7 +15,7 @@ from ngsgpu.errors import InputError, UsageError
 from ngsgpu.evaluate.kmers import evaluate_kmers
 from ngsgpu.evaluate.kmers.sample import KmerCounts
 from tests.support.io.records import Record, fastq, write
-from tests.support.merge.data import reverse_complement
+from tests.support.minhash.oracle import reverse_complement
 
 K = 11
 

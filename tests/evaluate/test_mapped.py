@@ -15,7 +15,7 @@ from ngsgpu.errors import InputError, NgsgpuError, UsageError
 from ngsgpu.evaluate.mapped import MappedEvaluation, Thresholds, evaluate_mapped_reads
 from ngsgpu.evaluate.mapped.fragments import OUTCOMES
 from tests.support.io.records import Record, fastq, write
-from tests.support.merge.data import reverse_complement
+from tests.support.minhash.oracle import reverse_complement
 
 LENGTH = 40
 CIGARS = (["40M"] * 6) + ["5S35M", "37M3S", "20M2I18M", "15M3D25M", "10=1X29="]

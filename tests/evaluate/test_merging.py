@@ -14,7 +14,7 @@ from ngsgpu.errors import InputError
 from ngsgpu.evaluate.merging import evaluate_merging
 from ngsgpu.evaluate.merging.result import OUTCOMES, MergingEvaluation
 from tests.support.io.records import Record, fastq, write
-from tests.support.merge.data import reverse_complement
+from tests.support.minhash.oracle import reverse_complement
 
 LENGTH = 40
 

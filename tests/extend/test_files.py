@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 from pathlib import Path
 
@@ -10,7 +9,6 @@ import numpy as np
 import pytest
 
 from ngsgpu.errors import OUT_OF_MEMORY
-from ngsgpu.extend import ExtensionOutputs, ExtensionParameters, RunOptions, extend_files
 from tests.support.commands import Commands
 from tests.support.extend.data import INSERT, LENGTH, Pairs, simulated_pairs, write_pairs
 from tests.support.io.records import Record, fastq, write
@@ -69,39 +67,6 @@ def test_pairs_become_their_fragments(tmp_path: Path, pairs: Pairs, ngsgpu: Comm
     assert stats["insert"]["sd"] == pytest.approx(8, abs=3)
     assert stats["pairs"]["total"] == total
     assert stats["pairs"]["connected"] == len(extended)
-
-
-def test_nothing_depends_on_threads_chunks_and_layout(
-    tmp_path: Path, pairs: Pairs, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    first, second = write_pairs(tmp_path, pairs)
-    mixed = [record for both in zip(pairs.first, pairs.second, strict=True) for record in both]
-    together = write(tmp_path / "both.fq", fastq(mixed))
-    zipped = write(tmp_path / "both.fq.gz", gzip.compress(fastq(mixed)))
-    half = len(mixed) // 4 * 2
-    lanes = [
-        write(tmp_path / f"lane{i}.fq", fastq(part))
-        for i, part in enumerate((mixed[:half], mixed[half:]))
-    ]
-    parameters = ExtensionParameters(insert_mean=float(INSERT), insert_sd=8.0, outward=True)
-    results = set()
-    for in1, in2, threads, chunk, task in (
-        ([first], [second], 1, 1 << 20, 512),
-        ([first], [second], 3, 7000, 512),
-        ([together], [], 2, 1 << 20, 3),
-        ([zipped], [], 2, 5000, 100),
-        (lanes, [], 1, 1 << 20, 512),
-    ):
-        extend_files(
-            in1,
-            in2,
-            outputs=ExtensionOutputs(str(tmp_path / "e.fq"), str(tmp_path / "r.fq")),
-            interleaved=not in2,
-            parameters=parameters,
-            options=RunOptions(threads=threads, chunk_bytes=chunk, units_per_task=task),
-        )
-        results.add(((tmp_path / "e.fq").read_bytes(), (tmp_path / "r.fq").read_bytes()))
-    assert len(results) == 1
 
 
 def test_unsorted_output_has_the_same_records(

@@ -25,7 +25,7 @@ from tests.support.correct.gpu_cases import (
     COVERAGE,
     NAMES,
     assert_equal,
-    budgets,
+    budget_for,
     divide_always,
     make_reads,
 )
@@ -55,7 +55,7 @@ def test_little_memory_changes_nothing(
     tables = build_tables(reads, parameters.minhash)
     expected = correct_on_cpu(reads, tables, parameters, COVERAGE)
     exactly(monkeypatch)
-    budget = budgets(ReadMemory.of(reads), parameters)[name]
+    budget = budget_for(name, ReadMemory.of(reads), parameters)
     given = DeviceReadSet.from_host(reads) if on_gpu else reads
     with GpuCorrection(given, parameters, COVERAGE, gpu_memory=budget) as run:
         run.place_reads()
@@ -108,8 +108,8 @@ def test_several_gpus_and_batches_change_nothing(
     exactly(monkeypatch)
     divide_always(monkeypatch)
     divided_over = gpus if are_linked(Team(gpus)) else 1
-    least = budgets(ReadMemory.of(reads), parameters, divided_over)
-    memory = least[["slots", "qualities"][seed // 2]]
+    name = ["slots", "qualities"][seed // 2]
+    memory = budget_for(name, ReadMemory.of(reads), parameters, divided_over)
     given = DeviceReadSet.from_host(reads) if seed % 2 else reads
     with GpuCorrection(
         given,

@@ -8,6 +8,8 @@ import random
 import threading
 import time
 import zlib
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -33,10 +35,6 @@ def fastq(records: int, seed: int = 1) -> bytes:
     return "".join(text).encode()
 
 
-TEXT = fastq(5000)
-LONG = fastq(20_000)
-
-
 def member(data: bytes, level: int = 6, strategy: int = zlib.Z_DEFAULT_STRATEGY) -> bytes:
     packer = zlib.compressobj(level, zlib.DEFLATED, 31, 9, strategy)
     return packer.compress(data) + packer.flush()
@@ -48,25 +46,41 @@ def named(data: bytes) -> bytes:
     return body[:3] + b"\x1c" + body[4:10] + b"\x04\x00abcdname\0comment\0" + body[10:]
 
 
-FILES = {
-    "one member": member(TEXT),
-    "level 1": member(TEXT, 1),
-    "level 9": member(TEXT, 9),
-    "stored": member(TEXT, 0),
-    "fixed codes": member(TEXT, 6, zlib.Z_FIXED),
-    "literals only": member(TEXT, 6, zlib.Z_HUFFMAN_ONLY),
-    "two members": member(TEXT) + named(TEXT),
-    "header with everything": named(TEXT),
-    "many members": b"".join(member(TEXT[at : at + 9000]) for at in range(0, len(TEXT), 9000)),
-    "members of all sizes": b"".join(member(TEXT[: 7**k]) for k in range(8)),
-    "empty members": member(b"") * 3 + member(TEXT) + member(b"") * 3 + member(TEXT),
-    "zeros at the end": member(TEXT) + bytes(100),
-    "zeros between members": member(TEXT) + bytes(1000) + member(TEXT),
-    "random": member(random.Random(1).randbytes(300_000)),
-    "compressed twice": member(member(TEXT)),
-    "one byte for long": member(b"A" * 50_000_000 + TEXT),
-    "empty": member(b""),
+@cache
+def reads(records: int = 5000) -> bytes:
+    return fastq(records)
+
+
+def cut(whole: bytes) -> bytes:
+    """Many members."""
+    return b"".join(member(whole[at : at + 9000]) for at in range(0, len(whole), 9000))
+
+
+FILES: dict[str, Callable[[bytes], bytes]] = {
+    "one member": member,
+    "level 1": lambda text: member(text, 1),
+    "level 9": lambda text: member(text, 9),
+    "stored": lambda text: member(text, 0),
+    "fixed codes": lambda text: member(text, 6, zlib.Z_FIXED),
+    "literals only": lambda text: member(text, 6, zlib.Z_HUFFMAN_ONLY),
+    "two members": lambda text: member(text) + named(text),
+    "header with everything": named,
+    "many members": cut,
+    "members of all sizes": lambda text: b"".join(member(text[: 7**k]) for k in range(8)),
+    "empty members": lambda text: 2 * (member(b"") * 3 + member(text)),
+    "zeros at the end": lambda text: member(text) + bytes(100),
+    "zeros between members": lambda text: member(text) + bytes(1000) + member(text),
+    "random": lambda _: member(random.Random(1).randbytes(300_000)),
+    "compressed twice": lambda text: member(member(text)),
+    "one byte for long": lambda text: member(b"A" * 50_000_000 + text),
+    "empty": lambda _: member(b""),
 }
+"""Made of a text when a test needs it."""
+
+
+@cache
+def packed(name: str, records: int = 5000) -> bytes:
+    return FILES[name](reads(records))
 
 
 @pytest.fixture(autouse=True)
@@ -97,22 +111,15 @@ def write(tmp_path: Path, data: bytes) -> Path:
 @pytest.mark.parametrize("name", FILES)
 @pytest.mark.parametrize("threads", [4, 9])
 def test_same_bytes(tmp_path: Path, name: str, threads: int) -> None:
-    path = write(tmp_path, FILES[name])
+    path = write(tmp_path, packed(name))
     assert read(path, threads) == read(path, 1)
-    assert read(path, threads)[0] == standard.decompress(FILES[name])
+    assert read(path, threads)[0] == standard.decompress(packed(name))
 
 
-LONG_FILES = {
-    "one member": member(LONG),
-    "level 1": member(LONG, 1),
-    "level 9": member(LONG, 9),
-    "two members": member(LONG) + named(LONG),
-    "many members": b"".join(member(LONG[at : at + 9000]) for at in range(0, len(LONG), 9000)),
-    "zeros at the end": member(LONG) + bytes(100),
-}
-
-
-@pytest.mark.parametrize("name", LONG_FILES)
+@pytest.mark.parametrize(
+    "name",
+    ["one member", "level 1", "level 9", "two members", "many members", "zeros at the end"],
+)
 def test_pieces_are_inflated_side_by_side(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
@@ -130,7 +137,7 @@ def test_pieces_are_inflated_side_by_side(
 
     monkeypatch.setattr(gzip, "inflate", seen)
     monkeypatch.setattr(GzipStream, "_continue_serially", never)
-    data = LONG_FILES[name]
+    data = packed(name, 20_000)
     assert read(write(tmp_path, data), 4)[0] == standard.decompress(data)
     assert len(blind) > 5
     assert any(blind)
@@ -139,7 +146,8 @@ def test_pieces_are_inflated_side_by_side(
 @pytest.mark.parametrize("name", ["one member", "many members", "zeros at the end"])
 def test_damage(tmp_path: Path, name: str) -> None:
     """Flipped and missing bytes are found, and said in the same words."""
-    whole = FILES[name]
+    whole = packed(name, 3000)  # of at least six pieces
+    assert len(whole) > 6 * CHUNK
     rng = random.Random(name)
     places = [*range(12), *rng.sample(range(len(whole)), 30), *range(len(whole) - 10, len(whole))]
     for at in places:
@@ -159,7 +167,7 @@ def test_every_seventh_byte_of_a_small_file(
 ) -> None:
     """Flipped or cut there: an error, or what one thread makes of it, whose text is right."""
     monkeypatch.setattr(gzip, "CHUNK_BYTES", 2048)
-    text = TEXT[:20_000]
+    text = reads()[:20_000]
     whole = b"".join(member(text[at : at + 4000], 1 + at % 9) for at in range(0, 20_000, 4000))
     for at in range(2, len(whole), 7):
         flipped = bytearray(whole)
@@ -172,9 +180,11 @@ def test_every_seventh_byte_of_a_small_file(
             assert several[1] or text.startswith(several[0]), at
 
 
-@pytest.mark.parametrize("end", [b"garbage", b"\0\0garbage", b"\x1f\x8b", member(TEXT)[:1000]])
+@pytest.mark.parametrize(
+    "end", [b"garbage", b"\0\0garbage", b"\x1f\x8b", member(fastq(20))[:1000]], ids=len
+)
 def test_what_follows(tmp_path: Path, end: bytes) -> None:
-    path = write(tmp_path, member(TEXT) + end)
+    path = write(tmp_path, packed("one member") + end)
     assert read(path, 4) == read(path, 1)
     assert read(path, 4)[1]
 
@@ -182,15 +192,15 @@ def test_what_follows(tmp_path: Path, end: bytes) -> None:
 def test_pipe(tmp_path: Path) -> None:
     path = tmp_path / "pipe"
     os.mkfifo(path)
-    writer = threading.Thread(target=path.write_bytes, args=(FILES["one member"],))
+    writer = threading.Thread(target=path.write_bytes, args=(packed("one member"),))
     writer.start()
-    assert read(path, 4) == (TEXT, "")
+    assert read(path, 4) == (reads(), "")
     writer.join()
 
 
 @pytest.mark.parametrize("chunks", [0, 1, 3])
 def test_close_early(tmp_path: Path, chunks: int) -> None:
-    source = Source(write(tmp_path, FILES["one member"]), threads=4, chunk_bytes=10_000)
+    source = Source(write(tmp_path, packed("one member")), threads=4, chunk_bytes=10_000)
     given = source.chunks()
     for _ in range(chunks):
         next(given)
@@ -200,10 +210,10 @@ def test_close_early(tmp_path: Path, chunks: int) -> None:
 
 def test_memory_of_the_caller(tmp_path: Path) -> None:
     """What is filled is whole but at the end, then empty."""
-    source = Source(write(tmp_path, FILES["one member"]), threads=4, chunk_bytes=10_000)
-    buffer = np.zeros(len(TEXT) - 5, dtype=np.uint8)
+    source = Source(write(tmp_path, packed("one member")), threads=4, chunk_bytes=10_000)
+    buffer = np.zeros(len(reads()) - 5, dtype=np.uint8)
     assert source.fill(buffer.data) == len(buffer)
-    assert buffer.tobytes() == TEXT[:-5]
+    assert buffer.tobytes() == reads()[:-5]
     assert source.fill(buffer.data) == 5
     assert source.fill(buffer.data) == 0
     source.close()

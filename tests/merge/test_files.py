@@ -76,17 +76,6 @@ def test_merged_reads_alone_to_standard_output(inputs: list[str], tmp_path: Path
     printed = subprocess.run([*command, *inputs, "-c"], check=True, capture_output=True).stdout
     subprocess.run([*command, *inputs, "-o", str(tmp_path / "m.fq")], check=True)
     assert printed == (tmp_path / "m.fq").read_bytes()
-    both = fastq(record for pair in simulated_pairs(1, 200, ambiguous=0.005) for record in pair)
-    command += ["-i", "-", "--interleaved-in", "-o", "-"]
-    assert subprocess.run(command, check=True, capture_output=True, input=both).stdout == printed
-
-
-def test_lanes_follow_one_another(tmp_path: Path, ngsgpu: Commands, inputs: list[str]) -> None:
-    merge(ngsgpu, "--flash", *inputs, "-o", tmp_path / "once.fq")
-    again = [write(tmp_path / f"again{mate}.fq", (tmp_path / f"{mate}.fq").read_bytes())
-             for mate in (1, 2)]  # fmt: skip
-    merge(ngsgpu, "--flash", *inputs, "-i", again[0], "-I", again[1], "-o", tmp_path / "twice.fq")
-    assert (tmp_path / "twice.fq").read_bytes() == 2 * (tmp_path / "once.fq").read_bytes()
 
 
 def test_interleaved_out(tmp_path: Path, ngsgpu: Commands, inputs: list[str]) -> None:
@@ -169,14 +158,6 @@ def test_fasta_is_refused(tmp_path: Path, ngsgpu: Commands) -> None:
     path = write(tmp_path / "r.fa", b">a\nACGT\n>a\nACGT\n")
     said = refused(ngsgpu, "-i", path, "--interleaved-in", "-o", tmp_path / "m.fq")
     assert said.endswith("this is FASTA, but merging needs qualities; give FASTQ files")
-
-
-def test_wrong_input_leaves_no_output(tmp_path: Path, ngsgpu: Commands) -> None:
-    files = write_pairs(tmp_path, simulated_pairs(1, 100))
-    files[1].write_bytes(files[1].read_bytes()[:-60])
-    said = refused(ngsgpu, "-i", files[0], "-I", files[1], "-o", tmp_path / "m.fq")
-    assert said.startswith(f"{files[1]}, record 100, line ")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["1.fq", "2.fq"]
 
 
 def test_phred64_is_noticed(tmp_path: Path, ngsgpu: Commands) -> None:

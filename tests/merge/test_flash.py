@@ -13,7 +13,8 @@ import pytest
 from ngsgpu.merge import MergeOutputs, MergeParameters, RunOptions, merge_files
 from tests.support import DATA
 from tests.support.io.records import Record, write
-from tests.support.merge.data import REAL, reverse_complement, simulated_pairs, write_pairs
+from tests.support.merge.data import REAL, simulated_pairs, write_pairs
+from tests.support.minhash.oracle import reverse_complement
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,8 @@ from ngsgpu.merge.calibration import calibrate, shared_errors
 from ngsgpu.merge.qualities import CYCLES, SCORES, UNIT, evidence
 from ngsgpu.merge.sample import prior_of
 from tests.support.io.records import Record
-from tests.support.merge.data import reverse_complement, simulated_pairs, write_pairs
+from tests.support.merge.data import simulated_pairs, write_pairs
+from tests.support.minhash.oracle import reverse_complement
 from tests.support.properties import examples
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,23 @@ import pytest
 from ngsgpu.report.layout import fill_from_layout
 from ngsgpu.report.model import Study
 from ngsgpu.report.study import read_study
+from tests.support.figures import Kept
 from tests.support.report import QUAST, evaluation, statistics, write_json, write_text
+
+
+@pytest.fixture(scope="session", autouse=True)
+def kept_figures() -> Iterator[Kept]:
+    """Most of a report's time is drawing, and many tests render the same study."""
+    with pytest.MonkeyPatch.context() as patch:
+        kept = Kept()
+        kept.install(patch)
+        yield kept
+
+
+@pytest.fixture
+def drawn_anew(kept_figures: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For tests of what drawing itself does."""
+    monkeypatch.setattr(kept_figures, "is_used", False)
 
 
 @pytest.fixture

@@ -31,6 +31,7 @@ def test_page_loads_nothing_and_its_references_resolve(study: Study) -> None:
     assert page.tags["svg"] == 9
 
 
+@pytest.mark.usefixtures("drawn_anew")
 def test_same_bytes_every_time(study: Study) -> None:
     first = render_report(study)
     assert render_report(study) == first

@@ -214,7 +214,8 @@ def test_commands_warn(
         paths = write_mates(tmp_path, own, name)
         if compressed:
             paths = [
-                write(path.with_suffix(".gz"), gzip.compress(path.read_bytes())) for path in paths
+                write(path.with_suffix(".gz"), gzip.compress(path.read_bytes(), 1))
+                for path in paths
             ]
         where = {"out": out, "database": database.path}
         stats = ("--stats", out / "stats.json") if has_statistics else ()

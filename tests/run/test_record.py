@@ -44,7 +44,7 @@ class Thirds(RecordStage[Statistics]):
         return np.zeros(2, dtype=np.int64)
 
     def on_cpu(self, task: Task) -> Made:
-        mates, lane, begin, end = task
+        mates, lane, begin, end, _ = task
         pieces: list[list[bytes]] = [[] for _ in lane.outputs]
         kept = 0
         for unit in range(begin, end):

@@ -48,12 +48,19 @@ def _records(path: Path) -> list[list[str]]:
 def test_only_bases_change(pairs: tuple[Path, Path, Path], tmp_path: Path) -> None:
     from ngsgpu.cli import main
 
-    outputs = [tmp_path / f"{name}.fq" for name in "abcd"]
-    common = ["correct", "--method", "spectrum", "-i", str(pairs[0]), "-I", str(pairs[1]), "-q"]
-    for i, threads in ((0, "1"), (2, "2")):
-        files = ["-o", str(outputs[i]), "-O", str(outputs[i + 1]), "-t", threads]
-        assert main([*common, *files, "--stats", str(tmp_path / "s.json")]) == 0
-    assert [path.read_bytes() for path in outputs[:2]] == [p.read_bytes() for p in outputs[2:]]
+    outputs = [tmp_path / f"{name}.fq" for name in "ab"]
+    files = ["-i", str(pairs[0]), "-I", str(pairs[1]), "-o", str(outputs[0]), "-O", str(outputs[1])]
+    common = [
+        "correct",
+        "--method",
+        "spectrum",
+        "-q",
+        "-t",
+        "2",
+        "--stats",
+        str(tmp_path / "s.json"),
+    ]
+    assert main([*common, *files]) == 0
     truth = pairs[2].read_text().split()
     statistics = json.loads((tmp_path / "s.json").read_text())
     assert sum(statistics["classes"].values()) == statistics["reads"]["total"] == 2000

@@ -33,7 +33,7 @@ from tests.support.spectrum.fake_gpu import SpectrumGpus
 from tests.support.spectrum.gpu_cases import (
     NAMES,
     assert_same,
-    budgets,
+    budget_for,
     divide_always,
     make_reads,
     small_units,
@@ -84,7 +84,7 @@ def test_several_gpus_and_little_memory_change_nothing(
     reads, parameters, trim = make_reads(seed)
     expected = correct_reads(reads, parameters, trim=trim)
     fakes = SpectrumGpus(reads, (MUCH,) * gpus).install(monkeypatch)
-    budget = budgets(reads, parameters, gpus)[name]
+    budget = budget_for(name, reads, parameters, gpus)
     found, plan = corrected(
         fakes, parameters, on_gpu=seed % 2 == 0, trim=trim, gpu_memory=budget, memory=MUCH
     )
@@ -108,7 +108,7 @@ def test_gpus_with_memory_in_common(monkeypatch: pytest.MonkeyPatch, gpus: int, 
     reads, parameters, trim = make_reads(seed)
     expected = correct_reads(reads, parameters, trim=trim)
     fakes = SpectrumGpus(reads, (MUCH,) * gpus, linked=True).install(monkeypatch)
-    budget = budgets(reads, parameters, gpus, gpus)[name]
+    budget = budget_for(name, reads, parameters, gpus, gpus)
     found, plan = corrected(
         fakes, parameters, on_gpu=seed % 2 == 0, trim=trim, gpu_memory=budget, memory=MUCH
     )

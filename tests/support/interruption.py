@@ -39,11 +39,22 @@ def interrupted_everywhere(
     gc.collect()  # so that what earlier moments left open is not closed in another test
 
 
+_PURE = frozenset(
+    ("codecs", "enum", "fnmatch", "functools", "json.decoder", "json.encoder", "json.scanner", "os",
+     "pathlib", "posixpath", "re", "re._casefix", "re._compiler", "re._parser")
+)  # fmt: skip
+"""Modules that only compute: an exception leaves each moment of them, but for calls of the
+operating system, as it does the first one after the same call."""
+
+_SYSTEM = frozenset(("_io", "fcntl", "io", "posix"))
+
+
 def _is_interrupted(work: Callable[[], object], moment: int) -> bool:
     """Do some work, up to a moment at which a signal raises an exception, and what is done then.
 
     Python looks for signals where a function begins or goes on, and after each call of C code;
-    ``defer_signals`` blocks put the exception off.
+    ``defer_signals`` blocks put the exception off to the first moment after them. Of moments with
+    the same outcome, in such blocks and in modules that only compute, one is tried.
 
     Args:
         work: what is done.
@@ -53,14 +64,23 @@ def _is_interrupted(work: Callable[[], object], moment: int) -> bool:
         Whether there was such a moment.
     """
     left = moment
+    last: tuple[int, int] | None = None
 
-    def look(frame: FrameType, event: str, argument: object) -> None:
-        nonlocal left
-        if event in ("call", "c_return"):
-            left -= 1
-            if left < 0 and not ending._here.blocks:
-                sys.setprofile(None)
-                raise Terminated
+    def look(frame: FrameType, event: str, argument: Any) -> None:
+        nonlocal left, last
+        if event not in ("call", "c_return") or ending._here.blocks:
+            return
+        caller = frame
+        while caller.f_globals.get("__name__") in _PURE and caller.f_back is not None:
+            caller = caller.f_back
+        here = id(caller), caller.f_lasti
+        if here == last and caller is not frame and not _calls_system(event, argument):
+            return
+        last = here
+        left -= 1
+        if left < 0:
+            sys.setprofile(None)
+            raise Terminated
 
     before = sys.getprofile()
     sys.setprofile(look)
@@ -73,6 +93,13 @@ def _is_interrupted(work: Callable[[], object], moment: int) -> bool:
         sys.setprofile(before)
         temporary.remove_all()  # as at the end of the process
     return left < 0
+
+
+def _calls_system(event: str, function: Any) -> bool:
+    """Whether it is the end of a call of the operating system, as a function or a file's method."""
+    if event != "c_return":
+        return False
+    return (function.__module__ or type(function.__self__).__module__) in _SYSTEM
 
 
 def killed_everywhere(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import random
 from pathlib import Path
 
@@ -17,32 +16,6 @@ from tests.support.trim.world import pairs
 def mates(tmp_path: Path) -> list[Path]:
     made = pairs(random.Random(3), 200)
     return [write(tmp_path / f"{mate}.fq", fastq(own[mate] for own in made)) for mate in (0, 1)]
-
-
-def test_any_form_of_the_same_pairs(ngsgpu: Commands, tmp_path: Path, mates: list[Path]) -> None:
-    """Lanes, gzip, interleaved, threads: the same reads."""
-    lines = [path.read_bytes().splitlines(keepends=True) for path in mates]
-    records = [[b"".join(own[at : at + 4]) for at in range(0, len(own), 4)] for own in lines]
-    both = b"".join(record for pair in zip(*records, strict=True) for record in pair)
-    parts = []
-    for mate, own in enumerate(records):
-        for number, part in enumerate((own[:70], own[70:])):
-            text = gzip.compress(b"".join(part))
-            parts.append(write(tmp_path / f"{number}.{mate}.fq.gz", text))
-    done = ngsgpu("trim", "-i", mates[0], "-I", mates[1], "-o", tmp_path / "a1.fq", "-O",
-                  tmp_path / "a2.fq", "-w", 1)  # fmt: skip
-    assert done.status == 0 and "400 reads" in done.err
-    done = ngsgpu("trim", "-i", parts[0], "-I", parts[2], "-i", parts[1], "-I", parts[3],
-                  "-o", tmp_path / "b1.fq.gz", "-O", tmp_path / "b2.fq.zst", "-w", 3)  # fmt: skip
-    assert done.status == 0, done.err
-    first, second = ((tmp_path / f"a{mate}.fq").read_bytes() for mate in (1, 2))
-    assert gzip.decompress((tmp_path / "b1.fq.gz").read_bytes()) == first
-    piped = write(tmp_path / "both.fq", both)
-    done = ngsgpu("trim", "-i", piped, "--interleaved-in", "-o", tmp_path / "c.fq")
-    assert done.status == 0, done.err
-    kept = (tmp_path / "c.fq").read_bytes().splitlines(keepends=True)
-    joined = [b"".join(kept[at : at + 4]) for at in range(0, len(kept), 4)]
-    assert b"".join(joined[::2]) == first and b"".join(joined[1::2]) == second
 
 
 def test_statistics_and_report(ngsgpu: Commands, tmp_path: Path, mates: list[Path]) -> None:
@@ -68,7 +41,7 @@ def test_reasons(ngsgpu: Commands, tmp_path: Path, mates: list[Path]) -> None:
     counts = []
     for more in ([], ["--fastp"]):
         done = ngsgpu("trim", "-i", mates[0], "-I", mates[1], *words, *more)
-        assert done.status == 0, done.err
+        assert done.status == 0 and "400 reads" in done.err, done.err
         counts.append([path.read_bytes().count(b"\n") // 4 for path in outputs])
     assert sum(counts[0]) == 400 > sum(counts[1])
     assert counts[0][:4] == counts[1][:4]

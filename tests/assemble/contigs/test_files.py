@@ -242,14 +242,6 @@ def test_scaffolds_and_coverage(tmp_path: Path, ngsgpu: Commands) -> None:
             assert sum(a != b for a, b in zip(depth, wanted, strict=True)) < 800
 
 
-def test_no_reads(tmp_path: Path, ngsgpu: Commands) -> None:
-    path = write(tmp_path / "e.fq", b"")
-    out = tmp_path / "c.fa"
-    done = ngsgpu("assemble", "-q", "-i", path, "-o", out)
-    assert done.status == 0, done.err
-    assert out.read_bytes() == b""
-
-
 @pytest.mark.parametrize("size", [8, 100])
 def test_pairs_that_make_no_graph(tmp_path: Path, ngsgpu: Commands, size: int) -> None:
     """Reads shorter than k, or that share nothing, as of a negative control: empty outputs."""

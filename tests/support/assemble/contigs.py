@@ -10,20 +10,9 @@ import numpy as np
 from ngsgpu.assemble import find_unitigs, graph_of
 from ngsgpu.assemble.contigs.pieces import DEPTH_UNIT, Pieces, letters, pieces_of
 from ngsgpu.assemble.contigs.reads import Reads
-from ngsgpu.kmers.params import words_of
 from tests.support.assemble import oracle
-from tests.support.minhash.oracle import canonical, number, reverse_complement
-
-
-def packed(kmers: list[str], k: int) -> np.ndarray:
-    """K-mers as a database has them."""
-    words = words_of(k)
-    rows = np.zeros((len(kmers), words), dtype=np.uint64)
-    for i, kmer in enumerate(kmers):
-        value = number(kmer) << 2 * (32 * words - k)
-        for j in range(words):
-            rows[i, j] = (value >> 64 * (words - 1 - j)) & ((1 << 64) - 1)
-    return rows
+from tests.support.assemble.worlds import packed
+from tests.support.minhash.oracle import canonical, reverse_complement
 
 
 def graph(kmers: dict[str, int], k: int) -> Pieces:

@@ -10,13 +10,16 @@ from __future__ import annotations
 import atexit
 import contextlib
 import gc
+import hashlib
 import importlib
 import json
 import os
+import pickle
 import selectors
 import signal
 import socket
 import sys
+from pathlib import Path
 from typing import Any, TextIO
 
 IMPORTED = (
@@ -33,6 +36,35 @@ IMPORTED = (
     "snakemake.report.html_reporter",
     "yte",
 )
+
+
+def remember_parsed(folder: Path) -> None:
+    """Let Snakemake's parser translate each file once, not in every copy.
+
+    Args:
+        folder: where copies find what others have made of a file; is not there yet.
+    """
+    from snakemake import workflow
+
+    folder.mkdir()
+    translate = workflow.parse
+
+    def parse(path: Any, own: Any, linemap: dict[int, int], rulecount: int = 0) -> tuple[str, int]:
+        with own.sourcecache.open(path) as file:
+            asked = path.get_path_or_uri(secret_free=True), file.read(), rulecount
+        kept = folder / hashlib.sha256(repr(asked).encode()).hexdigest()
+        if kept.exists():
+            code, lines, count = pickle.loads(kept.read_bytes())
+        else:
+            lines = {}
+            code, count = translate(path, own, lines, rulecount=rulecount)
+            new = kept.with_suffix(f".{os.getpid()}")
+            new.write_bytes(pickle.dumps((code, lines, count)))
+            new.replace(kept)
+        linemap.update(lines)
+        return code, count
+
+    workflow.parse = parse
 
 
 def serve(path: str) -> socket.socket | None:
@@ -141,6 +173,8 @@ def run(program: str) -> int:
 if __name__ == "__main__":
     for module in IMPORTED:
         importlib.import_module(module)
+    importlib.import_module("snakemake.cli").get_argument_parser()  # which looks for plugins
+    remember_parsed(Path(sys.argv[1]).with_name("parsed"))
     # Nothing that is shared is written to: neither by the collection of garbage nor at the end.
     gc.collect()
     gc.freeze()

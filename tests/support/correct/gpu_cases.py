@@ -44,7 +44,7 @@ def make_reads(seed: int) -> tuple[ReadSet, CorrectionParameters]:
     """At most 600 reads, and how to correct them."""
     random = Random(seed)
     paired = random.random() < 0.5
-    letters, qualities = simulate(random, paired=paired, quality=random.random() < 0.8)
+    letters, qualities = simulate(random, paired=paired, quality=random.random() < 0.8, most=601)
     reads = ReadSet.from_sequences(
         letters[:600], qualities and qualities[:600], paired=paired, quality_bits=8
     )
@@ -100,10 +100,10 @@ def divide_always(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ngsgpu.correct.gpu_run.plan_team", plan)
 
 
-def budgets(
-    memory: ReadMemory, parameters: CorrectionParameters, divided_over: int = 1
-) -> dict[str, int]:
-    """For each thing that a plan can do the largest budget that makes it, the largest first."""
+def budget_for(
+    name: str, memory: ReadMemory, parameters: CorrectionParameters, divided_over: int = 1
+) -> int:
+    """The largest budget that makes one thing that a plan can do, of ``NAMES``; ever less."""
     hashes = parameters.minhash.hashes
     rich = plan_with(memory, parameters, ENOUGH, divided_over)
 
@@ -114,20 +114,21 @@ def budgets(
         # Where qualities or bases move, tables come back.
         return largest(lambda plan: plan.placement.tables <= most or bool(plan.placement.moved))
 
-    return {
-        "everything on the GPU": ENOUGH,
-        "as little as that takes": rich.total,
-        "smaller batches": largest(
+    choices: dict[str, Callable[[], int]] = {
+        "everything on the GPU": lambda: ENOUGH,
+        "as little as that takes": lambda: rich.total,
+        "smaller batches": lambda: largest(
             lambda plan: plan.batches != rich.batches or not plan.placement.slots
         ),
-        "slots": largest(lambda plan: not plan.placement.slots),
-        "a table": tables(hashes - 1),
-        "half of the tables": tables(hashes // 2),
-        "all tables": tables(0),
-        "qualities": largest(lambda plan: bool(plan.placement.moved)),
-        "planes": largest(lambda plan: not plan.placement.planes),
-        "the smallest": 1 + largest(lambda plan: False),
+        "slots": lambda: largest(lambda plan: not plan.placement.slots),
+        "a table": lambda: tables(hashes - 1),
+        "half of the tables": lambda: tables(hashes // 2),
+        "all tables": lambda: tables(0),
+        "qualities": lambda: largest(lambda plan: bool(plan.placement.moved)),
+        "planes": lambda: largest(lambda plan: not plan.placement.planes),
+        "the smallest": lambda: 1 + largest(lambda plan: False),
     }
+    return choices[name]()
 
 
 def correct_with_tables(

@@ -8,9 +8,16 @@ from pathlib import Path
 
 
 def simulate(
-    rng: random.Random, *, paired: bool, quality: bool
+    rng: random.Random, *, paired: bool, quality: bool, most: int | None = None
 ) -> tuple[list[str], list[str] | None]:
-    """Reads of a random genome with repeats: errors, indels, Ns, mixed lengths, both strands."""
+    """Reads of a random genome with repeats: errors, indels, Ns, mixed lengths, both strands.
+
+    Args:
+        rng: what decides.
+        paired: whether mates are in turn; else the first read is left out.
+        quality: whether there are qualities.
+        most: after so many reads no further pair is made.
+    """
     genome = "".join(rng.choices("ACGT", k=rng.randrange(500, 6000)))
     for _ in range(rng.randrange(4)):
         unit = genome[: rng.randrange(100, 400)]
@@ -22,6 +29,8 @@ def simulate(
     complement = str.maketrans("ACGT", "TGCA")
     sequences, qualities = [], []
     for _ in range(max(2, int(coverage * len(genome) / longest / 2))):
+        if most is not None and len(sequences) >= most:
+            break
         insert = min(len(genome), longest + rng.randrange(10, 200))
         begin = rng.randrange(len(genome) - insert + 1)
         fragment = genome[begin : begin + insert]

@@ -7,15 +7,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from ngsgpu.deplete import DepletionParameters, IndexParameters
+from tests.support.minhash.oracle import reverse_complement
 
 CENTRE = 16
 CODE = {"A": 0, "C": 1, "G": 2, "T": 3}
-COMPLEMENT = {"A": "T", "C": "G", "G": "C", "T": "A"}
 MASK_32 = (1 << 32) - 1
-
-
-def reverse_complement(bases: str) -> str:
-    return "".join(COMPLEMENT[base] for base in reversed(bases))
 
 
 def number(bases: str) -> tuple[int, int]:

@@ -10,6 +10,7 @@ from typing import Any
 
 from ngsgpu.merge import MergeOutputs, MergeParameters, RunOptions, merge_files
 from tests.support.io.records import Record, fastq, write
+from tests.support.minhash.oracle import reverse_complement
 
 HEADERS = (
     "read{number}/{mate}",
@@ -20,12 +21,6 @@ HEADERS = (
     "lane/1/read{number}",
     "read{number}#ACGT/{mate}",
 )
-
-COMPLEMENT = str.maketrans("ACGTN", "TGCAN")
-
-
-def reverse_complement(bases: str) -> str:
-    return bases.translate(COMPLEMENT)[::-1]
 
 
 def simulated_pairs(

@@ -26,14 +26,15 @@ def own_entries(ids: NDArray[Any], slots: NDArray[Any]) -> NDArray[np.uint32]:
     entries = slots.astype(np.uint32)
     starts = np.flatnonzero(ids >= BUCKET_START)
     padded = np.concatenate([ids & ~BUCKET_START, np.zeros(NEAR_ENTRIES, np.uint32)])
-    for read in np.flatnonzero(slots != NO_SLOT):
-        slot = int(slots[read])
-        if slot >= NEAR_START:
-            begin = slot - int(NEAR_START)
-            assert ids[begin] >= BUCKET_START
-            entries[read] = begin + list(padded[begin : begin + NEAR_ENTRIES]).index(read)
-        else:
-            begin = int(starts[np.searchsorted(starts, slot, side="right") - 1])
-            assert slot - begin >= NEAR_ENTRIES
-            assert padded[slot] == read
+    reads = np.flatnonzero(slots != NO_SLOT)
+    is_near = entries[reads] >= NEAR_START
+    near, far = reads[is_near], reads[~is_near]
+    begins = (entries[near] - NEAR_START).astype(np.int64)
+    assert (ids[begins] >= BUCKET_START).all()
+    found = padded[begins[:, None] + np.arange(NEAR_ENTRIES)] == near[:, None]
+    assert found.any(axis=1).all()
+    own = entries[far].astype(np.int64)
+    assert (own - starts[np.searchsorted(starts, own, side="right") - 1] >= NEAR_ENTRIES).all()
+    assert (padded[own] == far).all()
+    entries[near] = begins + found.argmax(axis=1)
     return entries

@@ -82,10 +82,10 @@ def divide_always(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gpu_plan, "whole_or_divided", always)
 
 
-def budgets(
-    reads: ReadSet, parameters: SpectrumParameters, gpus: int, divided_over: int = 1
-) -> dict[str, int]:
-    """For each thing that a plan can do the largest budget that makes it, the largest first."""
+def budget_for(
+    name: str, reads: ReadSet, parameters: SpectrumParameters, gpus: int, divided_over: int = 1
+) -> int:
+    """The largest budget that makes one thing that a plan can do, of ``NAMES``; ever less."""
     demand = Demand(
         reads=ReadMemory.of(reads),
         bases=reads.bases,
@@ -110,13 +110,18 @@ def budgets(
             low, high = (middle, high) if wanted else (low, middle)
         return low
 
-    smallest = 1 + largest(lambda made: False)
-    in_parts = largest(lambda made: made.rows * demand.gpus < demand.bases)
-    return {
-        "everything on the GPU": ENOUGH,
-        "as little as that takes": plan(ENOUGH).total,
-        "in parts": max(in_parts, smallest),
-        "qualities": largest(lambda made: bool(made.moved_reads)),
-        "planes": largest(lambda made: "planes" in made.moved_reads),
+    def smallest() -> int:
+        return 1 + largest(lambda made: False)
+
+    def in_parts() -> int:
+        return largest(lambda made: made.rows * demand.gpus < demand.bases)
+
+    choices: dict[str, Callable[[], int]] = {
+        "everything on the GPU": lambda: ENOUGH,
+        "as little as that takes": lambda: plan(ENOUGH).total,
+        "in parts": lambda: max(in_parts(), smallest()),
+        "qualities": lambda: largest(lambda made: bool(made.moved_reads)),
+        "planes": lambda: largest(lambda made: "planes" in made.moved_reads),
         "the smallest": smallest,
     }
+    return choices[name]()
