@@ -15,9 +15,9 @@ COMPLEMENT = str.maketrans("ACGT", "TGCA")
 
 
 def simulate(coverage: int, length: int, insert: int) -> tuple[list[str], list[str]]:
-    """Reads of 400 bases with 1 % of errors, mates in turn, and what they should be."""
+    """Reads of 600 bases with 1 % of errors, mates in turn, and what they should be."""
     rng = random.Random(2)
-    genome = "".join(rng.choices("ACGT", k=400))
+    genome = "".join(rng.choices("ACGT", k=600))
     reads, truth = [], []
     for _ in range(coverage * len(genome) // (2 * length)):
         begin = rng.randrange(len(genome) - insert)

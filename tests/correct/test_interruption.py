@@ -7,6 +7,7 @@ import resource
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import Any
 import pytest
 
 from tests.support import copies
-from tests.support.commands import names
+from tests.support.commands import keeps_input, names
 from tests.support.correct.data import mates, simulated_pairs
 from tests.support.io.records import fastq, write
 
@@ -182,6 +183,21 @@ def test_standard_input_that_is_closed(tmp_path: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 2
     assert done.stderr == "ngsgpu: error: standard input (-) is closed\n"
+    assert names(tmp_path) == []
+
+
+def test_waiting_for_standard_input_can_be_interrupted(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", RUN, "correct", "-i", "-", "-o", str(tmp_path / "1.fq")]
+    pipes = {"stdin": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, **pipes, env=os.environ | {"TMPDIR": str(tmp_path)}) as process:
+        while not keeps_input(process.pid, tmp_path):
+            assert process.poll() is None
+            time.sleep(0.05)
+        # A file without a name, of which nothing can stay.
+        assert not any("input" in name for name in names(tmp_path))
+        time.sleep(0.2)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 130
     assert names(tmp_path) == []
 
 

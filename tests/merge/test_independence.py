@@ -88,6 +88,13 @@ def test_real_reads(tmp_path: Path, backend: str, reads: str, overlap: str) -> N
     assert_same(backend, tmp_path, plain[:1], plain[1:], parameters)
 
 
+def test_compressed_input(tmp_path: Path, backend: str) -> None:
+    pairs = simulated_pairs(1, 2000)
+    files = write_pairs(tmp_path, pairs)
+    packed = [write(tmp_path / f"{p.name}.gz", gzip.compress(p.read_bytes())) for p in files]
+    assert_same(backend, tmp_path, packed[:1], packed[1:], MergeParameters(trim_adapters=True))
+
+
 def test_wrong_input_is_told_alike(tmp_path: Path, backend: str) -> None:
     first, second = write_pairs(tmp_path, simulated_pairs(3, 500))
     text = second.read_bytes().replace(b"@read10", b"@reed10")

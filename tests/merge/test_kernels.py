@@ -105,3 +105,16 @@ def test_long_reads(tmp_path: Path, backend: str, length: int) -> None:
     found = merge_to_bytes(tmp_path, files, parameters, options)
     assert found == expected(files, pairs, parameters)
     assert len(found[0]) > 2 * length
+
+
+@pytest.mark.parametrize("threads", [1, 2, 4])
+@pytest.mark.parametrize(("pairs_per_task", "chunk"), [(1, 1 << 20), (7, 3_000), (10_000, 20_000)])
+def test_threads_and_batches_decide_nothing(
+    tmp_path: Path, threads: int, pairs_per_task: int, chunk: int
+) -> None:
+    pairs = simulated_pairs(3, 300, mixed=True, ambiguous=0.01)
+    parameters = MergeParameters()
+    options = RunOptions(threads=threads, units_per_task=pairs_per_task, chunk_bytes=chunk)
+    files = write_pairs(tmp_path, pairs)
+    found = merge_to_bytes(tmp_path, files, parameters, options)
+    assert found == expected(files, pairs, parameters)
