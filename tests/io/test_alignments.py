@@ -286,7 +286,7 @@ def test_cram_finds_its_reference(
         monkeypatch.setenv(name, str(tmp_path / "none"))
     error = refused(path)
     assert error.cause == "the reference sequences of the CRAM file were not found"
-    assert "--cram-reference" in error.remedy
+    assert "`cram_reference`" in error.remedy
     count = ("kmers", "count", "-q", "-k", "21", "--backend", "cpu")
     write(tmp_path / "reads.fq", text)
     ngsgpu(*count, "-i", tmp_path / "reads.fq", "--histo", tmp_path / "expected")

@@ -254,8 +254,8 @@ def test_which_qualities_look_like_phred64(
     else:
         error = refused(path, chunk_bytes=7)
         assert cause in error.cause
-        assert "--phred-offset 64" in error.remedy
-        assert "--phred-offset 33" in error.remedy
+        assert "`phred_offset=64`" in error.remedy
+        assert "`phred_offset=33`" in error.remedy
 
 
 AVITI = "YYYYYYXXVVTTSSQQNNKKFFB;"
@@ -296,7 +296,7 @@ def test_what_phred64_would_imply_decides(
         assert len(list(read_batches(path, phred_offset=33))) == 1
     (line,) = [record.getMessage() for record in caplog.records]
     assert "read as Phred+33" in line
-    assert "--phred-offset 33 or 64" in line
+    assert "`phred_offset=33` or 64" in line
 
 
 @pytest.mark.parametrize("chunk_bytes", [1 << 15, 32 << 20])
@@ -316,7 +316,7 @@ def test_offset_64_refuses_what_is_too_low(tmp_path: Path) -> None:
     error = refused(path, phred_offset=64)
     assert "':' at position 3 is too low for Phred+64" in error.cause
     assert (error.record, error.line) == (1, 4)
-    assert "--phred-offset 33" in error.remedy
+    assert "`phred_offset=33`" in error.remedy
 
 
 def test_long_names_are_shortened_in_messages(tmp_path: Path) -> None:
