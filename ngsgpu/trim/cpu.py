@@ -58,6 +58,7 @@ class Room(NamedTuple):
         interleaved: whether second mates follow the first ones.
         adapters: uint8, what was cut off, one behind the other.
         adapter_sizes: int64 [units, 2], bytes of that, in this order: of the first and second mate.
+        tag: uint8, for a UMI that is put into names.
     """
 
     outputs: tuple[
@@ -68,6 +69,7 @@ class Room(NamedTuple):
     interleaved: bool
     adapters: NDArray[np.uint8]
     adapter_sizes: NDArray[np.int64]
+    tag: NDArray[np.uint8]
 
 
 class Space(NamedTuple):
@@ -77,14 +79,12 @@ class Space(NamedTuple):
         read1: first mate.
         read2: second mate.
         words: of both.
-        tag: uint8, what is put into names.
         sizes: int64 [6], bytes of the outputs, and of what was cut off.
     """
 
     read1: Read
     read2: Read
     words: Words
-    tag: NDArray[np.uint8]
     sizes: NDArray[np.int64]
 
 
@@ -114,7 +114,6 @@ def trim_records(
         room_for(longest),
         room_for(longest),
         words_for(longest),
-        np.empty(_tag_bytes(first, second, begin, end, rules), dtype=np.uint8),
         np.zeros(6, dtype=np.int64),
     )
     _trim_all(first, second, paired, begin, end, rules, duplicates, room, tally, space)
@@ -129,7 +128,7 @@ def _trim_all(
     """See ``trim_records``, which owns everything: to count references takes as long as this."""
     first, second, rules = borrowed(first), borrowed(second), borrowed(rules)
     duplicates, room, tally = borrowed(duplicates), borrowed(room), borrowed(tally)
-    read1, read2, words, tag, done = borrowed(space)
+    read1, read2, words, done = borrowed(space)
     for i in range(begin, end):
         unit = i - begin
         load(first, i, rules, read1)
@@ -137,9 +136,9 @@ def _trim_all(
         if paired:
             load(second, i, rules, read2)
             count_read(read2, tally.before[1])
-        umi = tag[:0]
+        umi = room.tag[:0]
         if rules.umi != NO_UMI:
-            umi = tag[: move_umi(first, second, paired, i, read1, read2, rules, tag)]
+            umi = room.tag[: move_umi(first, second, paired, i, read1, read2, rules, room.tag)]
         left1, front1 = cut(read1, 0, rules)
         left2, front2 = cut(read2, 1, rules) if paired else (True, np.int64(0))
         if left1 and left2:
@@ -161,18 +160,6 @@ def _trim_all(
             count_read(read1, tally.after[0])
         elif room.wanted[2]:
             _put(FAILED, first, i, read1, umi, result1, room, done)
-
-
-@njit(nogil=True, cache=True)
-def _tag_bytes(first: Mates, second: Mates, begin: Integer, end: Integer, rules: Rules) -> Integer:
-    """Bytes that a UMI in the names may take, with all around it."""
-    longest = np.int64(0)
-    if rules.umi != NO_UMI:
-        for i in range(begin, end):
-            longest = max(longest, first.header_end[i] - first.header_start[i])
-        for i in range(begin, min(end, len(second.header_end))):
-            longest = max(longest, second.header_end[i] - second.header_start[i])
-    return 2 * (longest + rules.umi_length) + len(rules.umi_prefix) + 4
 
 
 @njit(nogil=True, cache=True)

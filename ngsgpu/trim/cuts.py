@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.jit import Integer, njit
-from ngsgpu.trim.rules import Rules
+from ngsgpu.trim.rules import Rules, Window
 
 N: Final = 78
 G: Final = 71
@@ -88,23 +88,32 @@ def cut(read: Read, mate: Integer, rules: Rules) -> tuple[bool, Integer]:
 
 
 @njit(nogil=True, cache=True)
+def _find_window(
+    quality: NDArray[np.uint8], begin: Integer, end: Integer, window: Window, poor: bool
+) -> Integer:
+    """Where the first window is that is poor, or that is not; else where none fits any more."""
+    size = np.int64(window.size)
+    total: Integer = 0
+    for i in range(size - 1):
+        total += np.int64(quality[begin + i])
+    at = begin
+    while at + size < end:
+        total += np.int64(quality[at + size - 1])
+        if at > begin:
+            total -= np.int64(quality[at - 1])
+        if (total < window.least) == poor:
+            break
+        at += 1
+    return at
+
+
+@njit(nogil=True, cache=True)
 def _front(read: Read, front: Integer, tail: Integer, rules: Rules) -> Integer:
     """Bases to cut from the start, of which ``front`` anyway."""
     begin, length = read.span[0], length_of(read)
-    quality, size = read.qualities[begin:], np.int64(rules.cut_front.size)
-    total: Integer = 0
-    for i in range(size - 1):
-        total += np.int64(quality[front + i])
-    at = front
-    while at + size < length - tail:
-        total += np.int64(quality[at + size - 1])
-        if at > front:
-            total -= np.int64(quality[at - 1])
-        if total >= rules.cut_front.least:
-            break
-        at += 1
+    at = _find_window(read.qualities[begin:], front, length - tail, rules.cut_front, False)
     if at > 0:
-        at += size - 1
+        at += rules.cut_front.size - 1
     while at < length and read.bases[begin + at] == N:
         at += 1
     return at
@@ -114,21 +123,13 @@ def _front(read: Read, front: Integer, tail: Integer, rules: Rules) -> Integer:
 def _right(read: Read, front: Integer, tail: Integer, rules: Rules) -> Integer:
     """Bases that are left behind ``front``, up to the first poor window."""
     begin, length = read.span[0], length_of(read)
-    quality, size = read.qualities[begin:], np.int64(rules.cut_right.size)
-    total: Integer = 0
-    for i in range(size - 1):
-        total += np.int64(quality[front + i])
-    at = front
-    while at + size < length - tail:
-        total += np.int64(quality[at + size - 1])
-        if at > front:
-            total -= np.int64(quality[at - 1])
-        if total < rules.cut_right.least:
-            while at < length - 1 and quality[at] >= rules.cut_right.character:
-                at += 1
-            return at - front
+    quality, end = read.qualities[begin:], length - tail
+    at = _find_window(quality, front, end, rules.cut_right, True)
+    if at + rules.cut_right.size >= end:
+        return end - front
+    while at < length - 1 and quality[at] >= rules.cut_right.character:
         at += 1
-    return length - front - tail
+    return at - front
 
 
 @njit(nogil=True, cache=True)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NoReturn
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -138,9 +138,9 @@ class Trimming(RecordStage[TrimStatistics]):
         own = self._parameters
         looked_at: list[Batch] = []
         detects = [own.detects(self._paired, mate == 1) for mate in (0, 1)]
+        wanted = [mate for mate in (0, 1) if detects[mate]]
         for batch in batches:
             looked_at.append(batch)
-            wanted = [mate for mate in (0, 1) if detects[mate]]
             if all(_is_enough(looked_at, mate) for mate in wanted):
                 break
         if looked_at:
@@ -193,10 +193,12 @@ class Trimming(RecordStage[TrimStatistics]):
 
     def on_cpu(self, task: Task) -> Made:
         """See ``RecordStage``."""
-        mates, _, begin, end, duplicates = task
-        if duplicates is None and self._duplicates is not None:
-            duplicates = np.zeros(0, dtype=np.bool_), self._duplicates.find(mates, begin, end)[1]
-        leaves_out, count = duplicates or (np.zeros(0, dtype=np.bool_), 0)
+        mates, _, begin, end, prepared = task
+        leaves_out, count = np.zeros(0, dtype=np.bool_), 0
+        if prepared is not None:
+            leaves_out, count = prepared
+        elif self._duplicates is not None:
+            _, count = self._duplicates.find(mates, begin, end)
         first, second = mates[0], mates[-1]
         longest = max(int(own.seq_len[begin:end].max(initial=0)) for own in mates)
         tally = Tally.none(longest, len(mates))
@@ -210,7 +212,8 @@ class Trimming(RecordStage[TrimStatistics]):
 
     def _room(self, mates: tuple[Mates, ...], begin: int, end: int) -> Room:
         wanted = self._outputs.numbers
-        bytes_of = [self._bytes(own, begin, end) for own in mates]
+        tag = self._tag_bytes(mates, begin, end)
+        bytes_of = [_bytes(own, begin, end, tag) for own in mates]
         interleaved = self._paired and KEPT2 not in wanted
         whole = sum(bytes_of)
 
@@ -231,36 +234,32 @@ class Trimming(RecordStage[TrimStatistics]):
             interleaved,
             np.empty(bases + 2 * longest * (end - begin), dtype=np.uint8),
             np.zeros((end - begin, 2), dtype=np.int64),
+            np.empty(tag, dtype=np.uint8),
         )
 
-    def _bytes(self, mates: Mates, begin: int, end: int) -> int:
-        """Maximum size of written records: as they are, with a UMI and a reason."""
-        own = int((mates.record_end[begin:end] - mates.header_start[begin:end]).sum())
-        each = _REASON_BYTES + 6
-        if self._parameters.umi:
-            names = mates.header_end[begin:end] - mates.header_start[begin:end]
-            longest = 2 * int(names.max(initial=0))
-            each += longest + 2 * self._parameters.umi_len + len(self._parameters.umi_prefix) + 4
-        return own + each * (end - begin) + _SLACK
+    def _tag_bytes(self, mates: tuple[Mates, ...], begin: int, end: int) -> int:
+        """Bytes that a UMI takes in a name, at most: parts of both mates' names or reads."""
+        own = self._parameters
+        if not own.umi:
+            return 0
+        names = [each.header_end[begin:end] - each.header_start[begin:end] for each in mates]
+        longest = max(int(each.max(initial=0)) for each in names)
+        return 2 * (longest + own.umi_len) + len(own.umi_prefix) + 4
 
     def on_gpu(self, chunk_bytes: int) -> RecordKernels:
         """See ``RecordStage``."""
-        return _no_kernels()
+        raise UnsuitableError("trimming runs on the CPU; use `backend='cpu'`")
 
     def texts(self, counts: Counts) -> Iterable[str]:
         """See ``RecordStage``."""
         if self._outputs.json is None:
             return ()
-        found = (
-            "" if self._adapters[0] == AUTO and not self._paired else self._adapters[0],
-            self._adapters[1],
-        )
         return [
             report_of(
                 counts,
                 self._parameters,
                 paired=self._paired,
-                adapters=found,
+                adapters=self._adapters,
                 version=f"0.23.2, by ngsgpu {__version__}",
                 command=self._command,
             )
@@ -284,8 +283,10 @@ class Trimming(RecordStage[TrimStatistics]):
         return statistics
 
 
-def _no_kernels() -> NoReturn:
-    raise UnsuitableError("trimming runs on the CPU; use `backend` cpu")
+def _bytes(mates: Mates, begin: int, end: int, tag: int) -> int:
+    """Maximum size of written records: as they are, with a UMI and a reason."""
+    own = int((mates.record_end[begin:end] - mates.header_start[begin:end]).sum())
+    return own + (_REASON_BYTES + 6 + tag) * (end - begin) + _SLACK
 
 
 def _first_name(mates: Mates) -> bytes:

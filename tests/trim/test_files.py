@@ -96,3 +96,18 @@ def test_nothing_to_trim(ngsgpu: Commands, tmp_path: Path) -> None:
     assert done.status == 0, done.err
     assert (tmp_path / "o.fq").read_bytes() == b""
     assert read_json(tmp_path / "j.json")["summary"]["before_filtering"]["total_reads"] == 0
+
+
+def test_an_index_that_is_longer_than_the_other_mates_name(
+    ngsgpu: Commands, tmp_path: Path
+) -> None:
+    """Both names get the parts of both."""
+    long, bases = "ACGT" * 500, "ACGTTGCA" * 5
+    records = [f"@r {name}\n{bases}\n+\n{'I' * 40}\n" for name in ("1:N:0:AC", f"2:N:0:AC+{long}")]
+    paths = [write(tmp_path / f"{i}.fq", text.encode()) for i, text in enumerate(records)]
+    outs = [tmp_path / "o1.fq", tmp_path / "o2.fq"]
+    done = ngsgpu("trim", "-i", paths[0], "-I", paths[1], "-o", outs[0], "-O", outs[1], "-A",
+                  "--umi", "--umi-loc", "per_index")  # fmt: skip
+    assert done.status == 0, done.err
+    expected = [text.replace("@r ", f"@r:AC_{long} ") for text in records]
+    assert [path.read_text() for path in outs] == expected

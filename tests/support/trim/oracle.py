@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from ngsgpu.trim.params import AUTO, TrimParameters
 from tests.support.io.records import Record
-from tests.support.trim.world import reverse_complement
+from tests.support.minhash.oracle import reverse_complement
 
 SHORT, LONG, POOR, MANY_N, SIMPLE = 16, 17, 20, 12, 24
 

@@ -5,14 +5,9 @@ from __future__ import annotations
 import random
 
 from tests.support.io.records import Record
+from tests.support.minhash.oracle import reverse_complement
 
 ADAPTERS = ("AGATCGGAAGAGCACACGTCTGAACTCCAGTCA", "AGATCGGAAGAGCGTCGTGTAGGGAAAGAGTGT")
-_COMPLEMENT = str.maketrans("ACGT", "TGCA")
-
-
-def reverse_complement(bases: str) -> str:
-    """The other strand; what is no base is N."""
-    return "".join(b if b in "ACGT" else "N" for b in bases.translate(_COMPLEMENT)[::-1])
 
 
 def pairs(rng: random.Random, count: int, length: int = 60) -> list[tuple[Record, Record]]:
