@@ -116,7 +116,6 @@ class _Told:
             name.strip("-").replace("-", "_"): own
             for own in self._known.values()
             for name in own.names
-            if name.startswith("--")
         } | self._known
         found = {}
         for name, value in self._step.options.items():

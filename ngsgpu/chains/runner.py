@@ -12,7 +12,7 @@ from typing import Any
 
 from ngsgpu.chains.places import Places
 from ngsgpu.chains.plan import Planned
-from ngsgpu.errors import NgsgpuError
+from ngsgpu.errors import InputError, NgsgpuError
 from ngsgpu.io.output.atomic import write_text_atomically
 from ngsgpu.run.statistics import RunStatistics
 
@@ -78,9 +78,11 @@ def run_steps(planned: Sequence[Planned], places: Places) -> list[dict[str, Any]
 
 @contextmanager
 def _named(own: Planned) -> Iterator[None]:
-    """Name the step in the messages of errors."""
+    """Name the step in the messages of errors, but of those that name a file of reads."""
     try:
         yield
+    except InputError:
+        raise
     except NgsgpuError as error:
         error.reword(lambda text: f"step {own.step.name}: {text}")
         raise
