@@ -78,7 +78,11 @@ def run(settings: argparse.Namespace, work: Path) -> dict[str, Any]:
     runner = Runner(options, work / "kernels")
     files, genomes, folder = find(settings.data, "reads", settings, work)
     reads = Reads(files, folder, work / "reads")
-    apart(make_forms, [(reads.files, reads.forms)], [PLAIN, GZIP], settings.threads)
+    few = Reads(
+        apart(write_first, files, settings.check_pairs, work / "few"), work / "few-forms", work
+    )
+    both = [(own.files, own.forms) for own in (reads, few)]
+    apart(make_forms, both, [PLAIN, GZIP], settings.threads)
     paths = [path.resolve() for path in reads.paths(GZIP)]
     read_through(paths)
     genomes = tuple(settings.references) or genomes
@@ -94,8 +98,8 @@ def run(settings: argparse.Namespace, work: Path) -> dict[str, Any]:
         "chain": [],
         "differences": [],
     }
-    few = apart(write_first, files, settings.check_pairs, work / "few")
-    _measure_once(steps, list(map(str, few)), runner, work)  # compiles all kernels
+    # Compiles all kernels, also those that inflate what has several blocks.
+    _measure_once(steps, list(map(str, few.paths(GZIP))), runner, work)
     for _ in range(settings.repeats):
         taken = _measure_once(steps, list(map(str, paths)), runner, work)
         for step in steps:
@@ -185,7 +189,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     add("--genomes", type=Path, help="folder of genomes for data sets")
     add("--references", type=Path, nargs="+", default=[], help="in place of the data set's genomes")
     add("--folder", type=Path, help="where data sets and forms are kept; without it removed")
-    add("--check-pairs", type=int, default=2000, help="first pairs, for the kernels")
+    add("--check-pairs", type=int, default=20_000, help="first pairs, for the kernels")
     add("--backend", choices=("cpu", "cuda"), default="cpu")
     add("-t", "--threads", type=int, default=os.cpu_count() or 1)
     add("--repeats", type=int, default=1)

@@ -77,9 +77,9 @@ def run(
     Isolate:   ngsgpu run isolate -i R1.fq.gz -I R2.fq.gz -o results
     """
     if (samples is None) == (not in1):
-        raise UsageError("give reads with -i or a sample sheet with --samples")
+        raise UsageError("give reads with `in1` or a sample sheet with `samples`")
     if samples is not None and (in2 or interleaved or sample):
-        raise UsageError("--samples names the files; omit -I, --interleaved and --sample")
+        raise UsageError("`samples` names the files; omit `in2`, `interleaved` and `sample`")
     wanted = _steps(chain, steps, settings or [])
     with open_run(run, lease=not dry_run) as (backend, options):
         from ngsgpu.chains.run import Runs
@@ -105,7 +105,7 @@ def _steps(chain: str | None, names: str | None, settings: list[str]) -> list[St
     from ngsgpu.chains.steps import read_steps, steps_of, with_settings
 
     if (chain is None) == (names is None):
-        raise UsageError("give a file of steps, or their names with --steps")
+        raise UsageError("give a file of steps, or their names with `steps`")
     if chain is not None:
         return with_settings(read_steps(chain), settings)
     return steps_of([own.strip() for own in (names or "").split(",") if own.strip()], settings)

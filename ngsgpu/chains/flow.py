@@ -113,5 +113,5 @@ def wiring_of(command: str) -> tuple[str, Wiring]:
     full = SHORT.get(command, command)
     if full not in WIRINGS:
         known = ", ".join(WIRINGS)
-        raise UsageError(f"{command!r} cannot be a step; `command` is one of: {known}")
+        raise UsageError(f"{command!r} cannot be a step; choose from: {known}")
     return full, WIRINGS[full]

@@ -26,7 +26,7 @@ _OWN: Final = {"in1", "in2", "interleaved", "interleaved_in", "interleaved_out",
 
 @dataclass(frozen=True)
 class Planned:
-    """A step with all that it is told.
+    """A step with its command line.
 
     Attributes:
         step: the step.
@@ -80,14 +80,14 @@ class Chain:
         flow, planned = reads, []
         for number, (step, (full, wiring)) in enumerate(zip(self.steps, wired, strict=True)):
             if step.keep is not None and not wiring.passes_on:
-                raise _of_step(step, "it writes no reads; `keep` is for steps that do")
-            told = _Told(step, self.find(full), wiring, sample, out)
+                raise _of_step(step, "it writes no reads; 'keep' is for steps that do")
+            words = _Words(step, self.find(full), wiring, sample, out)
             is_read = number + 1 < len(self.steps)
             is_kept = number == writers[-1] if step.keep is None and writers else bool(step.keep)
-            made = told.plan(flow, between, self.common, is_read=is_read, is_kept=is_kept)
+            made = words.plan(flow, between, self.common, is_read=is_read, is_kept=is_kept)
             if wiring.passes_on:
                 used = flow.files if flow is not reads else ()
-                made, flow = replace(made, last_use=used), told.passed_on(flow, made)
+                made, flow = replace(made, last_use=used), words.passed_on(flow, made)
             planned.append(made)
         if flow is not reads and flow.files[0].startswith(str(between)):
             planned[-1] = replace(planned[-1], last_use=(*planned[-1].last_use, *flow.files))
@@ -98,8 +98,8 @@ def _of_step(step: Step, message: str) -> UsageError:
     return UsageError(f"step {step.name}: {message}")
 
 
-class _Told:
-    """What a step is told, bit by bit."""
+class _Words:
+    """Makes the command line of a step."""
 
     def __init__(
         self, step: Step, command: Command, wiring: Wiring, sample: str, out: Path

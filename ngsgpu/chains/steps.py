@@ -141,7 +141,7 @@ def _from_document(source: str, document: Any) -> list[Step]:
         if name in found:
             raise InputError(
                 source, f"two steps are called {name!r}",
-                "give one another name, and its command as `command`",
+                "give one another name, and its command as 'command'",
             )  # fmt: skip
         more = document.get(name, {})
         if not isinstance(more, Mapping):
@@ -175,7 +175,7 @@ def _step(source: str, name: str, options: Mapping[str, Any], keep: bool | None 
     if isinstance(keep, str) and keep in ("true", "false"):
         keep = keep == "true"
     if not isinstance(command, str) or not isinstance(keep, bool | None):
-        raise InputError(source, f"{name}: `command` is a name, `keep` true or false", "correct it")
+        raise InputError(source, f"{name}: 'command' is a name, 'keep' true or false", "correct it")
     return Step(name, command, own, keep)
 
 

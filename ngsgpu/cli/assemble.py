@@ -82,7 +82,7 @@ def assemble(
     if method == "euler":
         outputs = {"gfa": gfa, "scaffolds": scaffolds, "coverage": coverage}
         given = [name for name, path in outputs.items() if path is not None]
-        given += [name for name in ("min_quality", "bubbles") if name in assembly.given]
+        given += [name for name in ("min_quality", "bubbles", "names") if name in assembly.given]
         if given:
             raise UsageError(f"--method euler has no `{given[0]}`; leave it out")
         from ngsgpu.assemble.euler import assemble_euler

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -145,7 +146,7 @@ def test_pairs_in_one_file(pieces: Pieces) -> None:
     settings = ["--set", "correct.coverage=40", "--set", "correct.keep=yes"]
     done = pieces.ngsgpu("run", "--steps", "correct,merge", *settings, "-i", "x", "-o", "y")
     assert done.status == 2
-    assert "`keep` true or false" in done.error
+    assert "'keep' true or false" in done.error
     settings[-1] = "correct.keep=true"
     both = given(pieces, "-i", "both.fq", "--interleaved")
     out = pieces.chain("--steps", "correct,merge", *settings, *both)
@@ -254,3 +255,20 @@ def test_statistics_name_the_commands(pieces: Pieces) -> None:
     assert [own["command"][:2] for own in steps] == [["ngsgpu", "trim"], ["ngsgpu", "correct"]]
     own = json.loads((out / "correct.stats.json").read_text())
     assert own["command"] == steps[1]["command"]
+
+
+def test_contigs_of_an_isolate_are_those_of_the_commands(pieces: Pieces) -> None:
+    """Under the names that Shovill gives."""
+    out = pieces.chain("isolate", *given(pieces, *PAIRS))
+    pieces.step("trim", PAIRS, outputs("trimmed"))
+    pieces.step("correct", pair("trimmed"), outputs("corrected"))
+    pieces.step("merge", pair("corrected"), MERGED)
+    reads = ["-s", "merged.fastq.gz", *pair("unmerged")]
+    reads[3], reads[5] = MERGED["--unmerged1"], MERGED["--unmerged2"]
+    pieces.step("assemble --names shovill", reads, {"-o": "contigs.fa", "--gfa": "contigs.gfa"})
+    pieces.same(out)
+    assert {"contigs.fa", "contigs.gfa", "ngsgpu.log"} <= content(out).keys()
+    assert not any(name.endswith(".fastq.gz") for name in content(out))
+    first = (out / "contigs.fa").read_text().partition("\n")[0]
+    assert re.fullmatch(r">contig00001 len=\d+ cov=\d+\.\d", first)
+    assert "P\tcontig00001\t" in (out / "contigs.gfa").read_text()

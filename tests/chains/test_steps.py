@@ -60,7 +60,7 @@ def test_steps_by_name_with_settings() -> None:
         ("steps = ['trim', 'trim']", "two steps are called 'trim'"),
         ("steps = ['../trim']", "cannot be the name of a step"),
         ("steps = ['trim']\n[correct]\nk = 1", "there is no step 'correct'"),
-        ("steps = ['trim']\n[trim]\nkeep = 3", "`keep` true or false"),
+        ("steps = ['trim']\n[trim]\nkeep = 3", "'keep' true or false"),
         ("steps = ['trim'\n", "is not what its name says"),
     ],
 )

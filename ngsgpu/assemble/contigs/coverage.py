@@ -96,10 +96,10 @@ def _depths(
     ]
 
 
-def bedgraph(coverage: Sequence[NDArray[np.int64]]) -> Iterator[bytes]:
+def bedgraph(names: Sequence[str], coverage: Sequence[NDArray[np.int64]]) -> Iterator[bytes]:
     """Lines of contig, begin, end and reads, one for each stretch of the same coverage."""
-    for number, own in enumerate(coverage, 1):
+    for name, own in zip(names, coverage, strict=True):
         begins = np.flatnonzero(np.diff(own, prepend=-1))
         ends = [*begins[1:].tolist(), len(own)]
         rows = zip(begins.tolist(), ends, own[begins].tolist(), strict=True)
-        yield "".join(f"contig_{number}\t{a}\t{b}\t{n}\n" for a, b, n in rows).encode()
+        yield "".join(f"{name}\t{a}\t{b}\t{n}\n" for a, b, n in rows).encode()

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 
+from ngsgpu.assemble.contigs.params import Names
 from ngsgpu.assemble.contigs.pieces import DEPTH_UNIT, Paths, Pieces, letters, spell
+
+HEADERS: Final[dict[Names, str]] = {
+    "ngsgpu": "contig_{number} length={length} coverage={coverage}",
+    "shovill": "contig{number:05} len={length} cov={coverage}",
+}
+"""Names of contigs, and what stands behind them in FASTA."""
 
 _LINE: Final = 80
 _COMPLEMENT = bytes.maketrans(b"ACGT", b"TGCA")
@@ -23,12 +30,25 @@ class Contig:
         coverage: reads per base, in tenths.
         circular: whether its end goes on at its beginning; what they share is written once.
         steps: directions of its pieces.
+        number: its place among all, from 1.
     """
 
     bases: bytes
     coverage: int
     circular: bool
     steps: tuple[int, ...]
+    number: int = 0
+
+    def header(self, names: Names) -> str:
+        """Its line in FASTA, without ``>``."""
+        found = HEADERS[names].format(
+            number=self.number, length=len(self.bases), coverage=_tenths(self.coverage)
+        )
+        return f"{found} circular=yes" if self.circular else found
+
+    def name(self, names: Names) -> str:
+        """Its name."""
+        return self.header(names).partition(" ")[0]
 
 
 def reverse_complement(bases: bytes) -> bytes:
@@ -68,7 +88,8 @@ def contigs_of(pieces: Pieces, paths: Paths, least: int, scale: tuple[int, int])
         if turned < bases:
             bases, places = turned, tuple(step ^ 1 for step in reversed(places))
         contigs.append(Contig(bases, coverage, circular, places))
-    return sorted(contigs, key=lambda contig: (-len(contig.bases), contig.bases, contig.steps))
+    contigs.sort(key=lambda contig: (-len(contig.bases), contig.bases, contig.steps))
+    return [replace(own, number=number) for number, own in enumerate(contigs, 1)]
 
 
 def _goes_on(pieces: Pieces, last: int, first: int) -> bool:
@@ -80,14 +101,10 @@ def _goes_on(pieces: Pieces, last: int, first: int) -> bool:
     return one == [first] and other == [last ^ 1]
 
 
-def fasta(contigs: list[Contig]) -> Iterator[bytes]:
+def fasta(contigs: list[Contig], names: Names) -> Iterator[bytes]:
     """FASTA records."""
-    for number, contig in enumerate(contigs, 1):
-        circular = " circular=yes" if contig.circular else ""
-        yield (
-            f">contig_{number} length={len(contig.bases)} "
-            f"coverage={_tenths(contig.coverage)}{circular}\n"
-        ).encode()
+    for contig in contigs:
+        yield f">{contig.header(names)}\n".encode()
         yield wrapped(contig.bases)
 
 
@@ -100,13 +117,16 @@ def _tenths(value: int) -> str:
     return f"{value // 10}.{value % 10}"
 
 
-def gfa(pieces: Pieces, contigs: list[Contig], scale: tuple[int, int]) -> Iterator[bytes]:
+def gfa(
+    pieces: Pieces, contigs: list[Contig], scale: tuple[int, int], names: Names
+) -> Iterator[bytes]:
     """The graph: a segment for each piece, its links, and the path of each contig.
 
     Args:
         pieces: the graph.
         contigs: of the graph.
         scale: as of ``contigs_of``.
+        names: of contigs.
     """
     yield b"H\tVN:Z:1.0\n"
     for piece in range(len(pieces)):
@@ -119,10 +139,10 @@ def gfa(pieces: Pieces, contigs: list[Contig], scale: tuple[int, int]) -> Iterat
         # Read backwards, a link from a to b is one from b ^ 1 to a ^ 1.
         if source <= target ^ 1:
             yield f"L\t{_name(source, chr(9))}\t{_name(target, chr(9))}\t{overlap}\n".encode()
-    for number, contig in enumerate(contigs, 1):
+    for contig in contigs:
         steps = ",".join(_name(step, "") for step in contig.steps)
         overlaps = ",".join([overlap] * (len(contig.steps) - 1)) or "*"
-        yield f"P\tcontig_{number}\t{steps}\t{overlaps}\n".encode()
+        yield f"P\t{contig.name(names)}\t{steps}\t{overlaps}\n".encode()
 
 
 def _name(d: int, gap: str) -> str:

@@ -11,6 +11,7 @@ from ngsgpu.errors import UsageError
 from ngsgpu.kmers.params import MAX_COUNT
 
 Bubbles = Literal["errors", "merge", "keep"]
+Names = Literal["ngsgpu", "shovill"]
 
 MAX_KMER: Final = 501
 
@@ -41,6 +42,11 @@ class AssemblyParameters:
         "none.",
     )
     min_contig: int = option(200, "N", "Leave out shorter contigs.", least=1)
+    names: Names = option(
+        "ngsgpu",
+        "ngsgpu|shovill",
+        "Names of contigs: contig_1 length= coverage=, or contig00001 len= cov= as Shovill's.",
+    )
     min_pairs: int = value(
         5, "Pairs or reads that join two pieces over a repeat, at least.", least=1
     )

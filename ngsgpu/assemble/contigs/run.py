@@ -195,11 +195,15 @@ def _run(
     times["assemble"] = round(time.monotonic() - begin, 3)
     scale = _coverage_scale(reads, first)
     contigs = contigs_of(pieces, paths, parameters.min_contig, scale)
+    names = parameters.names
     texts: dict[str, Callable[[], Iterator[bytes]]] = {
-        "fasta": lambda: fasta(contigs),
-        "gfa": lambda: gfa(pieces, contigs, scale),
-        "scaffolds": lambda: scaffold_fasta(scaffolds_of(contigs, joins)),
-        "coverage": lambda: bedgraph(coverage_of(contigs, reads, pieces.k, options.threads)),
+        "fasta": lambda: fasta(contigs, names),
+        "gfa": lambda: gfa(pieces, contigs, scale, names),
+        "scaffolds": lambda: scaffold_fasta(scaffolds_of(contigs, joins, names)),
+        "coverage": lambda: bedgraph(
+            [own.name(names) for own in contigs],
+            coverage_of(contigs, reads, pieces.k, options.threads),
+        ),
     }
     for name, make in texts.items():
         if name in places:

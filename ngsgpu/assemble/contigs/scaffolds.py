@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 
 from ngsgpu.assemble.contigs.bridges import Join
 from ngsgpu.assemble.contigs.files import Contig, reverse_complement, wrapped
+from ngsgpu.assemble.contigs.params import Names
 
 LEAST_GAP: Final = 10
 """N between contigs that pairs say are closer, or overlap."""
@@ -24,12 +25,13 @@ class Scaffold(NamedTuple):
     parts: tuple[str, ...]
 
 
-def scaffolds_of(contigs: Sequence[Contig], joins: Sequence[Join]) -> list[Scaffold]:
+def scaffolds_of(contigs: Sequence[Contig], joins: Sequence[Join], names: Names) -> list[Scaffold]:
     """Scaffolds, the longest first, then in alphabetical order; contigs that no join names, too.
 
     Args:
         contigs: the contigs; number ``2 * i`` is contig i, ``2 * i + 1`` its reverse complement.
         joins: of unique pieces; those without a path join contigs.
+        names: of contigs.
     """
     begins: dict[int, int] = {}
     for i, contig in enumerate(contigs):
@@ -62,8 +64,8 @@ def scaffolds_of(contigs: Sequence[Contig], joins: Sequence[Join]) -> list[Scaff
         turned = reverse_complement(bases)
         if turned < bases:
             bases, parts = turned, [each ^ 1 for each in reversed(parts)]
-        names = tuple(f"contig_{(each >> 1) + 1}{'+-'[each & 1]}" for each in parts)
-        found.append(Scaffold(bases, names))
+        oriented = tuple(f"{contigs[each >> 1].name(names)}{'+-'[each & 1]}" for each in parts)
+        found.append(Scaffold(bases, oriented))
     return sorted(found, key=lambda own: (-len(own.bases), own.bases, own.parts))
 
 
