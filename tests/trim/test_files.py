@@ -33,6 +33,14 @@ def test_statistics_and_report(ngsgpu: Commands, tmp_path: Path, mates: list[Pat
     assert statistics["duplicates"] / 200 == pytest.approx(rate, rel=1e-5) and rate > 0
 
 
+def test_title(ngsgpu: Commands, tmp_path: Path, mates: list[Path]) -> None:
+    """MultiQC looks for ``--report_title``, however the option was written."""
+    for option in ("-R", "--report-title", "--report_title"):
+        done = ngsgpu("trim", "-i", mates[0], "-j", tmp_path / "j.json", option, "S 1", "-w", 1)
+        assert done.status == 0, done.err
+        assert read_json(tmp_path / "j.json")["command"].endswith(" --report_title S 1")
+
+
 def test_reasons(ngsgpu: Commands, tmp_path: Path, mates: list[Path]) -> None:
     """Each read is in one output; both mates of failed pairs, unless fastp's way is wanted."""
     outputs = [tmp_path / name for name in ("o1.fq", "o2.fq", "u1.fq", "u2.fq", "failed.fq")]
