@@ -76,7 +76,7 @@ class TrimOutputs:
         """Paths of the small files."""
         return [] if self.json is None else [str(self.json)]
 
-    @property
-    def title(self) -> Sequence[str]:
-        """What MultiQC looks for in the JSON's command line."""
-        return [] if self.report_title is None else ["--report_title", self.report_title]
+    def titled(self, command: Sequence[str]) -> str:
+        """A command line with the title, as MultiQC looks for it."""
+        text, title = " ".join(command), f"--report_title {self.report_title}"
+        return text if self.report_title is None or title in text else f"{text} {title}"
