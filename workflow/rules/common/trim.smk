@@ -28,28 +28,34 @@ def adapter_options(wildcards, input):
     )
 
 
-def lanes_file(paths, folder, mate):
-    """The one file that fastp gets for a mate's lanes; it goes by the ending."""
-    is_packed = len(paths) == 1 and str(paths[0]).endswith(".gz")
-    return f"{folder}/R{mate}.fastq{'.gz' if is_packed else ''}"
+def lanes_folder(output):
+    """Where the lanes of a sample are joined while fastp runs."""
+    return Path(output.json).parent / "lanes"
 
 
-def mates_of(input):
-    """The lanes of first mates, or of single-end reads, and of second mates, with their numbers."""
-    both = ((1, input.first), (2, input.get("second", [])))
-    return [(mate, listed(paths)) for mate, paths in both if listed(paths)]
+def joined_lanes(input, output):
+    """By mate, its lanes, and the one file that fastp gets for them; it goes by the ending."""
+    for mate, paths in ((1, input.first), (2, input.get("second", []))):
+        if paths := listed(paths):
+            is_packed = len(paths) == 1 and str(paths[0]).endswith(".gz")
+            name = f"R{mate}.fastq{'.gz' if is_packed else ''}"
+            yield mate, paths, str(lanes_folder(output) / name)
 
 
 def join_lanes(wildcards, input, output):
-    """Commands that put the lanes of each mate into one file for fastp; a link, if that will do."""
-    # By content, as ngsgpu does: names say nothing.
+    """Commands that put the lanes of each mate into one file; a link, if that will do.
+
+    The files go when the shell ends.
+    """
+    folder = shlex.quote(str(lanes_folder(output)))
     commands = [
+        f"trap {shlex.quote(f'rm -rf {folder}')} EXIT",
+        # By content, as ngsgpu does: names say nothing.
         'plain() { case "$(head -c 3 "$1" | od -An -tx1 | tr -d " ")" in 1f8b*) gzip -dc "$1" ;;'
         ' 425a68) bzip2 -dc "$1" ;; fd377a) xz -dc "$1" ;; *) cat "$1" ;; esac; }',
-        f"mkdir -p {shlex.quote(output.lanes)}",
+        f"mkdir -p {folder}",
     ]
-    for mate, paths in mates_of(input):
-        joined = lanes_file(paths, output.lanes, mate)
+    for _, paths, joined in joined_lanes(input, output):
         if joined.endswith(".gz"):
             commands.append(
                 f'ln -sf "$(realpath {shlex.quote(paths[0])})" {shlex.quote(joined)}'
@@ -62,10 +68,10 @@ def join_lanes(wildcards, input, output):
 
 def joined_reads(wildcards, input, output):
     """Options of fastp for the joined lanes."""
-    files = [
-        (mate, lanes_file(paths, output.lanes, mate)) for mate, paths in mates_of(input)
-    ]
-    return " ".join(f"--in{mate} {shlex.quote(joined)}" for mate, joined in files)
+    return " ".join(
+        f"--in{mate} {shlex.quote(joined)}"
+        for mate, _, joined in joined_lanes(input, output)
+    )
 
 
 def checked_samples(names=None):

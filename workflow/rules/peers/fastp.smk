@@ -1,5 +1,8 @@
 # Trimming by fastp (trim.engine: fastp), with the options that `ngsgpu trim` gets otherwise (trim.smk).
 # fastp ends without an error at a damaged record, and at reads that are not FASTQ: hence the count.
+#
+# The outputs are those of trim.smk, no more: by these Snakemake sees that another rule made them, so
+# that a change of the engine is a reason to trim again.
 
 TRIM_BY_FASTP = (
     "{params.guard} {log:q}; : > {log:q}; {params.adapters}; "
@@ -24,7 +27,6 @@ rule trim_pairs_by_fastp:
         first="results/{sample}/trim/R1.fastq.gz",
         second="results/{sample}/trim/R2.fastq.gz",
         json="results/{sample}/trim/fastp.json",
-        lanes=temp(directory("results/{sample}/trim/lanes")),
     log:
         "logs/trim_reads/{sample}.log",
     benchmark:
@@ -59,7 +61,6 @@ rule trim_single_by_fastp:
     output:
         first="results/{sample}/trim/reads.fastq.gz",
         json="results/{sample}/trim/fastp.json",
-        lanes=temp(directory("results/{sample}/trim/lanes")),
     log:
         "logs/trim_reads/{sample}.log",
     benchmark:
