@@ -41,7 +41,11 @@ class TrimOutputs:
         None, "FILE", "Counts as fastp reports them, for MultiQC.", "-j", "--json"
     )
     report_title: Text | None = option(
-        None, "TEXT", "Title of the JSON, by which MultiQC names the sample.", "-R", "--report-title"
+        None,
+        "TEXT",
+        "Title of the JSON, by which MultiQC names the sample.",
+        "-R",
+        "--report-title",
     )
 
     def check(self, paired: bool) -> None:

@@ -85,7 +85,7 @@ def cut_rightly(pairs: list[Pair], *paths: Path) -> int:
 
 
 def write_samples(study: Path, pairs: list[Pair]) -> list[str]:
-    """Pairs, the same as lanes of single reads, FASTA, a damaged file, an empty one; their names."""
+    """Pairs, the same as lanes of single reads, FASTA, damaged and empty reads; their names."""
     one, _ = write_mates(study, pairs)
     (study / "fasta.fa").write_text(">a\nACGTACGTTACGATCATCAGCACTT\n")
     (study / "cut.fq.gz").write_bytes(gzip.compress(one.read_bytes())[:-4000])
