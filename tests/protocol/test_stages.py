@@ -98,6 +98,13 @@ def runs(
     return Runs(ngsgpu, stage, paths, tmp_path)
 
 
+@pytest.fixture
+def takes_streams(runs: Runs, backend: str) -> None:
+    """For tests whose inputs or outputs are no files."""
+    if backend != "cpu" and not runs.stage.streams_on_gpu:
+        pytest.skip("on a GPU it needs files")
+
+
 _expected: dict[str, Contents] = {}
 
 
@@ -245,6 +252,7 @@ def fill(path: Path, data: bytes) -> None:
 
 
 @every_stream
+@pytest.mark.usefixtures("takes_streams")
 @pytest.mark.parametrize("cut", [0, 60])
 def test_named_pipes(runs: Runs, expected: Contents, backend: str, cut: int) -> None:
     """Of which the second one ends within a record, or not."""
@@ -265,7 +273,23 @@ def test_named_pipes(runs: Runs, expected: Contents, backend: str, cut: int) -> 
     assert content(out) == {}
 
 
+@every_stage
+def test_a_stage_that_needs_files_on_a_gpu_says_so(runs: Runs, backend: str) -> None:
+    """And what to do."""
+    if backend == "cpu" or runs.stage.streams_on_gpu:
+        pytest.skip("it takes streams")
+    out = runs.folder / "out"
+    out.mkdir()
+    pipe = runs.folder / "1.pipe"
+    os.mkfifo(pipe)
+    done = runs.ngsgpu(*runs.command(named(runs.stage, [pipe, runs.plain[1]]), out, backend))
+    assert done.status == 2
+    assert done.error.endswith("; name files or use --backend cpu")
+    assert content(out) == {}
+
+
 @every_stream
+@pytest.mark.usefixtures("takes_streams")
 @pytest.mark.parametrize("layout", ["one file", "second mates"])
 def test_standard_input_and_output(
     runs: Runs, expected: Contents, backend: str, layout: str
@@ -307,6 +331,7 @@ def test_outputs_that_are_there_are_replaced(runs: Runs, expected: Contents, bac
 
 
 @every_stage
+@pytest.mark.usefixtures("takes_streams")
 def test_all_outputs_or_none_where_the_disk_is_full(runs: Runs, backend: str) -> None:
     files = {own: option for option, own in runs.stage.outputs.items()}
     for full in [*runs.stage.files, *["stats"] * runs.stage.statistics]:

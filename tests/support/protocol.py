@@ -24,6 +24,7 @@ class Stage:
         interleaved: the option for pairs in one file; none: they are single reads to it.
         joined: whether it then writes the mates of its outputs for both to the first of these.
         streams: whether it reads standard input and named pipes.
+        streams_on_gpu: whether it reads and writes streams on a GPU as well.
         statistics: whether it has ``--stats``.
         backends: whether it has ``--backend``; else it runs on the CPU.
     """
@@ -33,6 +34,7 @@ class Stage:
     interleaved: str = "--interleaved"
     joined: bool = False
     streams: bool = True
+    streams_on_gpu: bool = True
     statistics: bool = True
     backends: bool = True
 
@@ -76,8 +78,10 @@ STAGES = {
     ),
     "correct": Stage("correct --coverage 40", MATES, joined=True),
     "spectrum": Stage("correct --method spectrum", MATES, joined=True),
-    "merge": Stage("merge", {"-o": "merged.fq", **UNMERGED}, "--interleaved-in"),
-    "deplete": Stage("deplete -d {host}", MATES, joined=True),
+    "merge": Stage(
+        "merge", {"-o": "merged.fq", **UNMERGED}, "--interleaved-in", streams_on_gpu=False
+    ),
+    "deplete": Stage("deplete -d {host}", MATES, joined=True, streams_on_gpu=False),
     "extend": Stage(
         f"extend --outward --insert-size {INSERT} --insert-sd 10", {"-o": "extended.fq", **REST}
     ),
