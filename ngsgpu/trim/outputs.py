@@ -82,5 +82,8 @@ class TrimOutputs:
 
     def titled(self, command: Sequence[str]) -> str:
         """A command line with the title, as MultiQC looks for it."""
-        text, title = " ".join(command), f"--report_title {self.report_title}"
-        return text if self.report_title is None or title in text else f"{text} {title}"
+        text = " ".join(command)
+        if self.report_title is None:
+            return text
+        title = " ".join(["--report_title", self.report_title])
+        return text if title in text else f"{text} {title}"

@@ -1,4 +1,4 @@
-# Which program trims, and what it is told; which reads are checked. Functions only.
+# Which program trims, and by which options; which reads are checked. Functions only.
 
 
 def trimmed_by(engine, samples):
