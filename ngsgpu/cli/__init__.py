@@ -26,6 +26,7 @@ from ngsgpu.ending import Terminated, handle_termination, leave, message_of, sta
 from ngsgpu.errors import OUT_OF_MEMORY, NgsgpuError, is_out_of_memory
 
 COMMANDS: Final = {
+    "run": Entry(".chains.command:run", "Run several steps over the same reads, in one process."),
     "trim": Entry("trim:trim", "Trim adapters and poor ends of reads, and leave out poor reads."),
     "correct": Entry("correct:correct", "Correct substitution errors in Illumina reads."),
     "extend": Entry("extend:extend", "Extend read pairs to long reads (CAREx)."),

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import importlib
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import click
 
 from ngsgpu.cli.files import checked_files, reads_cram
+from ngsgpu.cli.options import WORDS
 from ngsgpu.cli.wording import options_named
 from ngsgpu.declared.options import Option
 from ngsgpu.declared.parameters import Parameter, arguments, parameters_of
@@ -49,8 +50,9 @@ class Entry(NamedTuple):
     """A command, or a group of them, that is loaded when it is called.
 
     Attributes:
-        place: ``module:function`` below ``ngsgpu.cli``; of a group ``module:COMMANDS``, a mapping
-            of names to functions.
+        place: ``module:function``, where modules that begin with a dot are below ``ngsgpu``, and
+            others below ``ngsgpu.cli``; of a group ``module:COMMANDS``, a mapping of names to
+            functions.
         summary: the first line of its help.
     """
 
@@ -60,7 +62,8 @@ class Entry(NamedTuple):
     def load(self, name: str) -> Command | Group:
         """Import it."""
         module, _, attribute = self.place.partition(":")
-        found = getattr(importlib.import_module(f"ngsgpu.cli.{module}"), attribute)
+        full = f"ngsgpu{module}" if module.startswith(".") else f"ngsgpu.cli.{module}"
+        found = getattr(importlib.import_module(full), attribute)
         if isinstance(found, Mapping):
             return Group({own: Command(own, run, name) for own, run in found.items()}, name=name)
         return Command(name, found)
@@ -153,16 +156,35 @@ class Command(click.Command):
                 formatter.write_dl(rows)
         super().format_options(ctx, formatter)
 
+    def prepare(self, words: Iterable[str]) -> click.Context:
+        """Check the words of a run, except for its files; ``invoke`` runs what it gives back.
+
+        Raises:
+            UsageError: an option has a value that it does not take.
+            click.UsageError: there is no such option, or one is missing.
+        """
+        words = [*words]
+        context = self.make_context(self.full_name, [*words])
+        context.meta[WORDS] = [*self.full_name.split(), *words]
+        with context, options_named(self.parameters):
+            values = self._values(context.params)
+            self._check_ranges(values)
+            arguments(self.function, values, _given())
+        return context
+
     def _run(self, **given: Any) -> Any:
-        values = {
-            parameter.name: _value_of(parameter, given[parameter.name])
-            for parameter in self.parameters
-        }
+        values = self._values(given)
         with options_named(self.parameters):
-            for parameter in self.parameters:
-                _check(parameter, values[parameter.name])
+            self._check_ranges(values)
             with checked_files(self.full_name, self.parameters, values):
                 return self.function(**arguments(self.function, values, _given()))
+
+    def _values(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        return {own.name: _value_of(own, given[own.name]) for own in self.parameters}
+
+    def _check_ranges(self, values: Mapping[str, Any]) -> None:
+        for parameter in self.parameters:
+            _check(parameter, values[parameter.name])
 
 
 def _given() -> set[str]:

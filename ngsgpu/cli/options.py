@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from ngsgpu.declared.options import flag, option
 from ngsgpu.declared.roles import Reads, Text, Written
+
+WORDS: Final = "ngsgpu.words"
+"""Key of a click context's ``meta`` for the words of a command that another command runs."""
 
 PhredOffset = Literal["auto", "33", "64"]
 

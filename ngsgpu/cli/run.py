@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import click
 
-from ngsgpu.cli.options import Compute, PhredOffset, ThreadsRun, obey_quiet
+from ngsgpu.cli.options import WORDS, Compute, PhredOffset, ThreadsRun, obey_quiet
 from ngsgpu.errors import UsageError
 
 if TYPE_CHECKING:
@@ -64,7 +64,9 @@ def cpu_options(run: ThreadsRun, compress_level: int = 1) -> RunOptions:
 def _options(threads: int, memory: int | None, quiet: bool, **others: Any) -> RunOptions:
     from ngsgpu.run.options import RunOptions
 
-    command = ("ngsgpu", *sys.argv[1:])
+    context = click.get_current_context(silent=True)
+    words = sys.argv[1:] if context is None else context.meta.get(WORDS, sys.argv[1:])
+    command = ("ngsgpu", *words)
     return RunOptions(threads=threads, memory=memory, progress=not quiet, command=command, **others)
 
 

@@ -264,9 +264,15 @@ def _identity(path: str | Path, standard: int) -> Identity | None:
 
 
 def _identity_of_new(path: str | Path) -> Identity:
-    """By folder and name, for the folder may have several names as well."""
+    """By folder and name, for the folder may have several names as well.
+
+    A path may lead through a folder that is not there yet, and back to a file that is.
+    """
     target = Path(os.path.realpath(path))
     try:
+        if target.exists():
+            info = target.stat()
+            return (info.st_dev, info.st_ino)
         info = target.parent.stat()
     except OSError:
         return (str(target),)

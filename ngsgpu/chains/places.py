@@ -1,0 +1,124 @@
+"""Where reads lie between two steps: in memory if they fit, and as files on disk if not."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Final, Self
+
+import numpy as np
+
+from ngsgpu.device.memory import available_memory
+from ngsgpu.errors import output_error
+from ngsgpu.io.compress.source import unpacked_size
+from ngsgpu.io.output.temporary import close_folder, open_folder
+from ngsgpu.io.output.writer import OutputSet
+
+_MEMORY: Final = Path("/dev/shm")
+_GENERATIONS: Final = 2
+"""Texts of the reads that are there at a time: what a step reads, and what it writes."""
+_SHARE: Final = 2
+"""Part of the memory that they may take: 1 / this."""
+_PIECE: Final = 8 << 20
+
+
+class Places:
+    """A folder for reads between steps, and copies of them for good; a context manager.
+
+    Files in it are plain text. In memory they are tmpfs's, so that they are gone with the folder;
+    that of a killed run is removed by the user's next one.
+
+    Args:
+        out: folder of the outputs.
+        inputs: files of the first step.
+        memory: bytes that the chain may use; None: what is free.
+        threads: that compress copies.
+        level: of compression.
+
+    Attributes:
+        text: about how many bytes the reads take.
+        in_memory: whether they lie in memory.
+        folder: where they lie.
+
+    Raises:
+        OutputError: the folder cannot be made.
+    """
+
+    def __init__(
+        self, out: Path, inputs: Iterable[str], memory: int | None, *, threads: int, level: int
+    ) -> None:
+        self.text = sum(map(unpacked_size, inputs))
+        self.in_memory = _fits(_GENERATIONS * self.text, memory)
+        self._threads, self._level = threads, level
+        self._copies: dict[str, Future[None]] = {}
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="ngsgpu-keep")
+        target = out / "reads"
+        if self.in_memory:
+            target = _MEMORY / f"ngsgpu-{os.getuid()}"
+        elif own := os.environ.get("TMPDIR"):
+            target = Path(own).absolute() / f"ngsgpu-{os.getuid()}"
+        try:
+            self.folder, self._lock = open_folder(target)
+        except OSError as error:
+            raise output_error(target.parent, error) from error
+
+    @property
+    def taken(self) -> int:
+        """Bytes of memory that the reads take, at most."""
+        return _GENERATIONS * self.text if self.in_memory else 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._pool.shutdown(wait=True, cancel_futures=True)
+        close_folder(self.folder, self._lock)
+
+    def keep(self, copies: Mapping[str, str]) -> None:
+        """Begin to copy files, by their targets, which appear together when all are whole.
+
+        Raises:
+            OutputError: a target cannot be written.
+        """
+        if not copies:
+            return
+        outputs = OutputSet(
+            [*copies.values()], threads=self._threads, compression_level=self._level
+        )
+        task = self._pool.submit(_copy, outputs, [*copies])
+        self._copies |= dict.fromkeys(copies, task)
+
+    def remove(self, files: Iterable[str]) -> None:
+        """Remove files, once their copies are whole.
+
+        Raises:
+            OutputError: a copy could not be written.
+        """
+        for path in files:
+            if (task := self._copies.pop(path, None)) is not None:
+                task.result()
+            with contextlib.suppress(OSError):
+                Path(path).unlink()
+
+
+def _fits(size: int, memory: int | None) -> bool:
+    """Whether files of a size may lie in memory."""
+    try:
+        info = os.statvfs(_MEMORY)
+    except OSError:
+        return False
+    room = min(info.f_bavail * info.f_frsize, (memory or available_memory()) // _SHARE)
+    return size <= room and os.access(_MEMORY, os.W_OK | os.X_OK)
+
+
+def _copy(outputs: OutputSet, files: list[str]) -> None:
+    with outputs:
+        for number, path in enumerate(files):
+            if Path(path).stat().st_size == 0:  # cannot be mapped
+                continue
+            text = np.memmap(path, dtype=np.uint8, mode="r")
+            for begin in range(0, len(text), _PIECE):
+                outputs.write(number, text[begin : begin + _PIECE])

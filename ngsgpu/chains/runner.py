@@ -1,0 +1,102 @@
+"""Runs the steps of a sample, one after the other."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ngsgpu.chains.places import Places
+from ngsgpu.chains.plan import Planned
+from ngsgpu.errors import InputError, NgsgpuError
+from ngsgpu.io.output.atomic import write_text_atomically
+from ngsgpu.run.statistics import RunStatistics
+
+logger = logging.getLogger("ngsgpu")
+
+
+@dataclass(slots=True, kw_only=True)
+class ChainStatistics(RunStatistics):
+    """Times and files of a chain; see also ``RunStatistics``.
+
+    Attributes:
+        sample: its name.
+        reads_between_steps: ``memory``, or the folder where they lay.
+        steps: name, command line, seconds and outputs of each, in order.
+    """
+
+    SCHEMA = "ngsgpu.chain"
+    sample: str
+    reads_between_steps: str
+    steps: list[dict[str, Any]] = field(default_factory=list)
+
+    def summary(self) -> list[str]:
+        """A short text summary."""
+        times = ", ".join(f"{own['name']} {own['time_s']:.1f}" for own in self.steps)
+        return [f"{self.sample}: {len(self.steps)} steps in {self.time_s['total']:.1f} s ({times})"]
+
+
+def run_steps(planned: Sequence[Planned], places: Places) -> list[dict[str, Any]]:
+    """Run planned steps.
+
+    Args:
+        planned: the steps, in order.
+        places: where reads lie between them.
+
+    Returns:
+        What there is to say of each, for the statistics.
+
+    Raises:
+        NgsgpuError: a step fails; its message names the step. Outputs of earlier ones are there.
+    """
+    done = []
+    for number, own in enumerate(planned, start=1):
+        logger.info("step %d of %d: %s", number, len(planned), own.step.name)
+        begin = time.monotonic()
+        with _named(own):
+            for path, lines in own.sheet.items():
+                write_text_atomically(path, "".join(f"{line}\n" for line in lines))
+            context = own.command.prepare(own.words)
+            with context:
+                own.command.invoke(context)
+            places.keep(own.copies)
+            places.remove(own.last_use)
+        done.append(
+            {
+                "name": own.step.name,
+                "command": ["ngsgpu", *own.command.full_name.split(), *own.words],
+                "outputs": [*own.copies.values(), *own.outputs],
+                "time_s": round(time.monotonic() - begin, 3),
+            }
+        )
+    return done
+
+
+@contextmanager
+def _named(own: Planned) -> Iterator[None]:
+    """Name the step in the messages of errors, but of those that name a file of reads."""
+    try:
+        yield
+    except InputError:
+        raise
+    except NgsgpuError as error:
+        error.reword(lambda text: f"step {own.step.name}: {text}")
+        raise
+
+
+@contextmanager
+def logged(path: Path) -> Iterator[None]:
+    """Within the block, also write the messages of the program to a file."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handler = logging.FileHandler(path, mode="w", encoding="utf-8")
+    handler.setFormatter(logging.Formatter("%(asctime)s %(message)s", "%Y-%m-%d %H:%M:%S"))
+    logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        handler.close()

@@ -1,0 +1,256 @@
+"""A chain writes what its commands write, one after the other, on either backend."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ngsgpu.chains import places
+from tests.support import content
+from tests.support.commands import Commands, read_json
+from tests.support.io.records import fastq, write
+from tests.support.protocol import alternating, make_pairs, write_mates
+
+SIDES = make_pairs()[1:]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the pairs in two files and in one, an index of a host, and a database."""
+    from ngsgpu.cli import main
+
+    folder = tmp_path_factory.mktemp("made")
+    genome = make_pairs()[0]
+    write(folder / "host.fa", f">host\n{genome[:500]}\n".encode())
+    write(folder / "targets.fa", f">one\n{genome[:900]}\n>two\n{genome[700:]}\n".encode())
+    write_mates(folder / "pairs", *SIDES)
+    write(folder / "both.fq", fastq(alternating(*SIDES)))
+    index, database = folder / "host.idx", folder / "db"
+    assert main(["deplete-index", str(folder / "host.fa"), "-o", str(index), "-q"]) == 0
+    assert main(["db", "build", str(folder / "targets.fa"), "-d", str(database), "-q"]) == 0
+    return folder
+
+
+class Pieces:
+    """Runs a chain, and the commands that it stands for."""
+
+    def __init__(self, ngsgpu: Commands, made: Path, folder: Path, backend: str) -> None:
+        self.ngsgpu, self.made, self.folder = ngsgpu, made, folder
+        self.more = ["--quiet", "--threads", "2"]
+        self.where = ["--backend", backend]
+        self.one = folder / "one"
+        self.one.mkdir()
+
+    def chain(self, *words: object, status: int = 0) -> Path:
+        out = self.folder / "chain"
+        done = self.ngsgpu("run", *words, "-o", out, *self.more, *self.where)
+        assert done.status == status, done.err
+        return out
+
+    def step(self, command: str, reads: list[str], outputs: dict[str, str]) -> None:
+        """Run a command; names of files are in the folder of commands."""
+        files = [word if word.startswith("-") else str(self._path(word)) for word in reads]
+        named = [word for option, own in outputs.items() for word in (option, str(self.one / own))]
+        where = [] if command.startswith("trim") else self.where
+        words = command.format(made=self.made).split()
+        done = self.ngsgpu(*words, *files, *named, *self.more, *where)
+        assert done.status == 0, done.err
+
+    def _path(self, word: str) -> Path:
+        return self.made / word if (self.made / word).exists() else self.one / word
+
+    def same(self, out: Path) -> None:
+        """All files of the commands are the chain's, which writes statistics and a log as well."""
+        found = {
+            name: data
+            for name, data in content(out).items()
+            if not name.endswith((".stats.json", ".log", ".fastp.json"))
+        }
+        assert found == {name: data for name, data in content(self.one).items() if name in found}
+        assert found
+
+
+@pytest.fixture
+def pieces(ngsgpu: Commands, made: Path, tmp_path: Path, backend: str) -> Pieces:
+    return Pieces(ngsgpu, made, tmp_path, backend)
+
+
+PAIRS = ["-i", "pairs/reads1.fq", "-I", "pairs/reads2.fq"]
+FILES = {"-o": "{}_1.fastq.gz", "-O": "{}_2.fastq.gz"}
+
+
+def outputs(word: str) -> dict[str, str]:
+    return {option: name.format(word) for option, name in FILES.items()}
+
+
+def pair(word: str) -> list[str]:
+    return ["-i", f"{word}_1.fastq.gz", "-I", f"{word}_2.fastq.gz"]
+
+
+MERGED = {
+    "-o": "merged.fastq.gz",
+    "--unmerged1": "unmerged_1.fastq.gz",
+    "--unmerged2": "unmerged_2.fastq.gz",
+}
+
+
+def given(pieces: Pieces, *names: str) -> list[str]:
+    return [own if own.startswith("-") else str(pieces.made / own) for own in names]
+
+
+@pytest.mark.parametrize("where", ["memory", "disk"])
+def test_a_chain_writes_what_its_commands_write(
+    pieces: Pieces, monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
+    """Wherever the reads lie between two steps."""
+    if where == "disk":
+        monkeypatch.setattr(places, "_MEMORY", pieces.folder / "nothing")
+        monkeypatch.setenv("TMPDIR", str(pieces.folder))
+    out = pieces.chain(
+        *("--steps", "trim,deplete,correct,merge,classify"),
+        *("--set", "trim.cut_tail=true", "--set", f"deplete.index={pieces.made}/host.idx"),
+        *("--set", "deplete.keep=true", "--set", "correct.coverage=40"),
+        *("--set", f"classify.database={pieces.made}/db"),
+        *given(pieces, *PAIRS), "--sample", "S",
+    )  # fmt: skip
+    pieces.step("trim --cut_tail", PAIRS, outputs("trimmed"))
+    pieces.step("deplete -d {made}/host.idx", pair("trimmed"), outputs("depleted"))
+    pieces.step("correct --coverage 40", pair("depleted"), outputs("corrected"))
+    pieces.step("merge", pair("corrected"), MERGED)
+    sheet = "sample\tfastq_1\tfastq_2\nS\t{0}/unmerged_1.fastq.gz\t{0}/unmerged_2.fastq.gz\n"
+    write(pieces.one / "sheet", (sheet + "S\t{0}/merged.fastq.gz\t\n").format(pieces.one).encode())
+    calls = {"-o": "S.reads.tsv.gz", "--report": "S.kraken2.report.txt"}
+    pieces.step("classify -d {made}/db", ["--samples", "sheet"], calls)
+    pieces.same(out)
+    kept = {"depleted_1.fastq.gz", "depleted_2.fastq.gz", *MERGED.values(), *calls.values()}
+    names = set(content(out))
+    assert names - {own for own in names if own.endswith((".json", ".log"))} == kept
+    statistics = read_json(out / "chain.stats.json")
+    expected = "memory" if where == "memory" else str(pieces.folder)
+    assert statistics["reads_between_steps"].startswith(expected)
+    assert [own["name"] for own in statistics["steps"]] == [
+        "trim", "deplete", "correct", "merge", "classify",
+    ]  # fmt: skip
+    assert not [own for own in pieces.folder.iterdir() if own.name.startswith(".")]
+
+
+def test_pairs_in_one_file(pieces: Pieces) -> None:
+    """Stay in one as long as commands keep them so."""
+    settings = ["--set", "correct.coverage=40", "--set", "correct.keep=yes"]
+    done = pieces.ngsgpu("run", "--steps", "correct,merge", *settings, "-i", "x", "-o", "y")
+    assert done.status == 2
+    assert "`keep` true or false" in done.error
+    settings[-1] = "correct.keep=true"
+    both = given(pieces, "-i", "both.fq", "--interleaved")
+    out = pieces.chain("--steps", "correct,merge", *settings, *both)
+    pieces.step(
+        "correct --coverage 40 --interleaved", ["-i", "both.fq"], {"-o": "corrected.fastq.gz"}
+    )
+    pieces.step("merge --interleaved-in", ["-i", "corrected.fastq.gz"], MERGED)
+    pieces.same(out)
+    assert {"corrected.fastq.gz", *MERGED.values()} <= content(out).keys()
+
+
+def test_single_reads_and_steps_that_only_read(pieces: Pieces) -> None:
+    chain = write(
+        pieces.folder / "chain.yaml",
+        b"steps:\n"
+        b"  - trim\n"
+        b"  - kmers: {k: 21, histo: '{sample}.histo'}\n"
+        b"  - correct: {coverage: 40, out1: all.fq}\n"
+        b"  - longer: {command: kmers, k: 31, out: counts}\n"
+        b"  - assemble\n",
+    )
+    out = pieces.chain(chain, *given(pieces, "-i", "pairs/reads1.fq"), "--sample", "S")
+    reads = ["-i", "trimmed.fq"]
+    pieces.step("trim", ["-i", "pairs/reads1.fq"], {"-o": "trimmed.fq"})
+    pieces.step("kmers count -k 21", reads, {"--histo": "S.histo"})
+    pieces.step("correct --coverage 40", reads, {"-o": "all.fq"})
+    reads = ["-i", "all.fq"]
+    pieces.step("kmers count -k 31", reads, {"-o": "counts", "--histo": "longer.histo"})
+    pieces.step("assemble", reads, {"-o": "contigs.fa", "--gfa": "contigs.gfa"})
+    for folder in (pieces.one, out):
+        (folder / "counts/manifest.json").unlink()  # names the inputs
+    pieces.same(out)
+    assert {"all.fq", "S.histo", "contigs.fa", "contigs.gfa"} <= content(out).keys()
+
+
+def test_a_sample_sheet(pieces: Pieces) -> None:
+    """Each sample has its folder; one that cannot be read is named, and the others are there."""
+    first, second = (pieces.made / f"pairs/reads{mate}.fq" for mate in (1, 2))
+    bad = write(pieces.folder / "bad.fq", first.read_bytes()[:-50])
+    sheet = write(
+        pieces.folder / "sheet.csv",
+        f"sample,fastq_1,fastq_2\nA,{first},{second}\nB,{bad},{second}\nC,{second},{first}\n".encode(),
+    )
+    out = pieces.folder / "chain"
+    words = ["--steps", "trim,merge", "--samples", sheet, "-o", out, *pieces.more, *pieces.where]
+    done = pieces.ngsgpu("run", *words)
+    assert done.status == 2
+    assert f"B: {bad}, record 350, line 1,400: " in done.err
+    found = {path.parent.name for path in out.glob("*/merged.fastq.gz")}
+    assert found == {"A", "C"}
+    assert not (out / "B/trim.stats.json").exists()
+
+
+def test_a_step_that_fails_leaves_what_stood_there(pieces: Pieces) -> None:
+    """Its message names it; earlier outputs are whole, and nothing else is left."""
+    out = pieces.folder / "chain"
+    out.mkdir()
+    write(out / "merged.fastq.gz", b"old")
+    settings = ["--set", "correct.memory=60M", "--set", "trim.keep=true"]
+    done = pieces.ngsgpu(
+        "run", "--steps", "trim,correct,merge", *settings, *given(pieces, *PAIRS),
+        "-o", out, *pieces.more, "--backend", "cpu",
+    )  # fmt: skip
+    assert done.status == 3
+    assert done.error.startswith("step correct: ")
+    assert (out / "merged.fastq.gz").read_bytes() == b"old"
+    kept = {"trimmed_1.fastq.gz", "trimmed_2.fastq.gz"}
+    assert kept <= content(out).keys()
+    assert not any("corrected" in name or "unmerged" in name for name in content(out))
+
+
+def test_a_run_that_is_terminated_leaves_no_reads_in_memory(made: Path, tmp_path: Path) -> None:
+    pipe = tmp_path / "reads.pipe"
+    os.mkfifo(pipe)
+    words = ["run", "--steps", "trim,correct", "-i", str(pipe), "-o", str(tmp_path / "out")]
+    before = set(places._MEMORY.iterdir())
+    with (
+        subprocess.Popen(
+            [sys.executable, "-m", "ngsgpu", *words, "--backend", "cpu"], stderr=subprocess.PIPE
+        ) as process,
+        pipe.open("wb") as file,
+    ):  # it has begun to read
+        file.write((made / "pairs/reads1.fq").read_bytes()[:1000])
+        file.flush()
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 143
+    assert set(places._MEMORY.iterdir()) <= before
+    assert not list((tmp_path / "out").glob("*.gz"))
+
+
+def test_a_plan_writes_nothing(pieces: Pieces) -> None:
+    out = pieces.folder / "chain"
+    words = ["--steps", "trim,correct,merge", *given(pieces, *PAIRS), "-o", out, "--dry-run"]
+    done = pieces.ngsgpu("run", *words, "--backend", "cpu")
+    assert done.status == 0, done.err
+    assert "between two steps in memory" in done.out
+    assert f"{out}/merged.fastq.gz" in done.out
+    assert "tables" in done.out
+    assert not out.exists()
+
+
+def test_statistics_name_the_commands(pieces: Pieces) -> None:
+    """Which do the same alone."""
+    out = pieces.chain("--steps", "trim,correct", *given(pieces, *PAIRS))
+    steps = read_json(out / "chain.stats.json")["steps"]
+    assert [own["command"][:2] for own in steps] == [["ngsgpu", "trim"], ["ngsgpu", "correct"]]
+    own = json.loads((out / "correct.stats.json").read_text())
+    assert own["command"] == steps[1]["command"]
