@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Sets up what the demo or the tests need, inside the checkout as far as possible:
-#   scripts/setup.sh demo    .venv with ngsgpu and Snakemake; ART, SPAdes, QUAST, fastp, MultiQC
+#   scripts/setup.sh demo    .venv with ngsgpu and Snakemake; ART, SPAdes, QUAST, MultiQC
 #   scripts/setup.sh test    the same, and what the tests and checks need: also CuPy and CUDA's
-#                            compiler, by which kernels are compiled without a GPU, FLASH,
-#                            which merging is compared with, samtools, which BAM input is
-#                            compared with, and KronaTools
+#                            compiler, by which kernels are compiled without a GPU, fastp and
+#                            FLASH, which trimming and merging are compared with, samtools, which
+#                            BAM input is compared with, and KronaTools
 #
 # Python packages come through uv or pip into .venv, .tools/quast and .tools/multiqc (elsewhere if
 # the checkout's path has a space: see TOOLS). ART, SPAdes, minimap2, bwa, fastp, FLASH, samtools
@@ -261,10 +261,10 @@ main() {
     PATH=$ROOT/.tools/bin:$SYSTEM_PATH
     setup_tool art_illumina art art-nextgen-simulation-tools
     setup_tool spades.py spades spades
-    setup_tool fastp fastp fastp
     setup_quast
     setup_multiqc
     if [[ $1 == test ]]; then
+        setup_tool fastp fastp fastp
         setup_tool flash flash flash
         setup_tool bwa bwa bwa
         setup_tool minimap2 minimap2 minimap2

@@ -72,7 +72,7 @@ TOOLS = (
          "", f"{_CONDA} quast", "setuptools quast"),
     Tool("minimap2", ("minimap2",), "QUAST aligns with it", "--version",
          "minimap2", f"{_CONDA} minimap2"),
-    Tool("fastp", ("fastp",), "checks reads", "--version", "fastp", f"{_CONDA} fastp"),
+    Tool("fastp", ("fastp",), "trims, if chosen", "--version", "fastp", f"{_CONDA} fastp"),
     Tool("sra-tools", ("fasterq-dump",), "fetches public runs", "--version",
          "sra-toolkit", f"{_CONDA} sra-tools"),
     Tool("KronaTools", ("ktImportText",), "draws taxa", "-h", "radiant", f"{_CONDA} krona"),

@@ -79,7 +79,7 @@ def _counted(results: SampleResults) -> Iterator[tuple[float | None, float | Non
     for classification in results.of(Classifications).found.values():
         if (composition := classification.composition) is not None:
             yield composition.total * (2 if classification.unit == "pairs" else 1), None
-    # Last, since fastp takes what is no FASTQ for no reads.
+    # Last, since fastp itself takes what is no FASTQ for no reads.
     raw = results.of(Quality).reads.get("raw")
     if raw is not None and (whole_reads(results) is not None or not results.failed_in):
         yield number_of(raw), raw.number("summary.before_filtering.total_bases")

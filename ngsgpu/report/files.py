@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final, cast
@@ -120,7 +120,7 @@ def read_json(path: Path, schema: str, version: int, *others: str) -> dict[str, 
 
 
 def load_fastp(path: Path) -> Json:
-    """Read a JSON report of fastp.
+    """Read a JSON report of fastp, or of ``ngsgpu trim``, which has the same form.
 
     Raises:
         InputError: it cannot be read, or is none.
@@ -130,6 +130,17 @@ def load_fastp(path: Path) -> Json:
     if not isinstance(summary, dict) or not isinstance(summary.get("before_filtering"), dict):
         raise InputError(path, "it is no JSON report of fastp", "make the file again")
     return Json(path, document)
+
+
+def is_by_fastp(report: Json) -> bool:
+    """Whether fastp wrote such a report, rather than ``ngsgpu trim``."""
+    return "ngsgpu" not in str(report.get("summary.fastp_version"))
+
+
+def trimmers(reports: Iterable[Json]) -> str:
+    """The programs that wrote such reports; without reports, ours."""
+    names = {"fastp" if is_by_fastp(own) else "ngsgpu trim" for own in reports}
+    return words.listed(sorted(names or {"ngsgpu trim"}))
 
 
 def _is_number(value: Any) -> bool:

@@ -25,3 +25,6 @@ GRID = "#e4e7eb"
 
 CYCLE = (GREEN, PURPLE, AMBER, SKY, GREY, INK)
 """Colours of samples, in this order; none of them means before or after."""
+
+BASES = {"A": GREEN, "C": PURPLE, "G": AMBER, "T": SKY, "N": GREY}
+"""Colours of bases."""

@@ -9,7 +9,7 @@ from ngsgpu.report import words
 from ngsgpu.report.absent import explained
 from ngsgpu.report.counts import counts_of, empty_samples
 from ngsgpu.report.failed import failed_steps, is_read, notes_of
-from ngsgpu.report.files import Json
+from ngsgpu.report.files import Json, trimmers
 from ngsgpu.report.model import Sample, SampleResults
 from ngsgpu.report.page import Column, Finding, Table
 from ngsgpu.report.sections import STAGES
@@ -18,7 +18,7 @@ from ngsgpu.report.sections.classification.section import classified
 from ngsgpu.report.sections.correction.section import Correction
 from ngsgpu.report.sections.cost import Cost, read_cost
 from ngsgpu.report.sections.depletion import Depletion
-from ngsgpu.report.sections.trimming import READS, READS_LEFT, TRIMMED, Trimming
+from ngsgpu.report.sections.trimming import READS, READS_LEFT, TRIMMED, trimmed
 
 
 def collect(sample: Sample) -> SampleResults:
@@ -83,7 +83,7 @@ def lead(samples: Sequence[SampleResults]) -> str:
 
 def _trimmed(samples: Sequence[SampleResults]) -> str:
     """Sentence about trimmed reads; empty without."""
-    having = [s for results in samples if (s := results.of(Trimming).stats) is not None]
+    having = trimmed(samples)
     total, left, cut = (
         sum(s.number(key) or 0 for s in having) for key in (READS, READS_LEFT, TRIMMED)
     )
@@ -93,7 +93,7 @@ def _trimmed(samples: Sequence[SampleResults]) -> str:
     which = "" if len(having) == len(samples) else f" of {number}"
     lost = f", and left out {words.count(total - left)} that were too short" if left < total else ""
     return (
-        f" Before all other steps, fastp trimmed adapters from {words.count(cut)} of "
+        f" Before all other steps, {trimmers(having)} trimmed adapters from {words.count(cut)} of "
         f"{words.count(total)} reads{which} ({words.share(cut, total)}){lost}."
     )
 
@@ -101,7 +101,7 @@ def _trimmed(samples: Sequence[SampleResults]) -> str:
 def _depleted(samples: Sequence[SampleResults]) -> str:
     """Sentence about the reads that depletion took; empty without."""
     having = [s for results in samples if (s := results.of(Depletion).stats) is not None]
-    is_first = not any(results.of(Trimming).stats is not None for results in samples)
+    is_first = not trimmed(samples)
     total, kept = (sum(s.number(f"reads.{of}") or 0 for s in having) for of in ("total", "kept"))
     if not total:
         return ""

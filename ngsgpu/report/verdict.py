@@ -221,7 +221,7 @@ def _quality(samples: Sequence[SampleResults]) -> Iterator[Verdict]:
             *_advice(twice, "above", _MANY_DUPLICATES, "50 % duplicates",
                      "the library has few different fragments"),
             *_advice(cut, "above", MANY_ADAPTERS, "1 % of reads with adapter", "trim it, for "
-                     "example with fastp, or merge the pairs, which trims them"),
+                     "example with ngsgpu trim, or merge the pairs, which trims them"),
         ),
     )  # fmt: skip
 

@@ -182,53 +182,41 @@ def _remedy(lanes: Sequence[ReadFiles], found: Adapters, has_qualities: bool) ->
     # Beside pairs there may be single reads, such as merged ones, without adapters.
     lane = next((lane for lane in lanes if lane.paired), lanes[0])
     given = lane.given or lane.inputs
-    outputs = [shlex.quote(f"trimmed_{Path(path).name}") for path in given]
+    outputs = [shlex.quote(f"trimmed_{_trimmed_name(path)}") for path in given]
     inputs = [shlex.quote(path) for path in given]
-    if has_qualities:
-        own = [_decoded(path) for path in given]
-        inputs = [f"<({how} {path})" if how else path
-                  for (how, _), path in zip(own, inputs, strict=True)]  # fmt: skip
-        outputs = [shlex.quote(f"trimmed_{name}") for _, name in own]
-        command = _fastp(lane, inputs, outputs, found)
-    else:
-        command = _cutadapt(lane, inputs, outputs, found)
-    return command + (" (and the other inputs likewise)" if len(lanes) > 1 else "")
+    command = _ngsgpu_trim if has_qualities else _cutadapt
+    return command(lane, inputs, outputs, found) + (
+        " (and the other inputs likewise)" if len(lanes) > 1 else ""
+    )
 
 
-def _decoded(path: str) -> tuple[str, str]:
-    """Command that makes a file readable for fastp, empty if it is, and the file's name then."""
+def _trimmed_name(path: str) -> str:
+    """Name for the trimmed reads of a file: FASTQ, in a compression that can be written."""
     name = Path(path).name
     if is_alignments(path):
-        return "samtools fastq", f"{without_packing(name)}.fastq"
-    programs = {".zst": "zstd -dc", ".bz2": "bzip2 -dc", ".xz": "xz -dc"}
-    ending = Path(name).suffix
-    return (programs[ending], name.removesuffix(ending)) if ending in programs else ("", name)
+        return f"{without_packing(name)}.fastq"
+    return name.removesuffix(".bz2").removesuffix(".xz")
 
 
-def _fastp(lane: ReadFiles, inputs: list[str], outputs: list[str], found: Adapters) -> str:
-    options = ["fastp"]
-    if inputs[0] == "-":
-        options += ["--stdin", *["--interleaved_in"] * lane.interleaved, "--stdout"]
-    elif lane.interleaved:
-        options += ["-i", inputs[0], "--interleaved_in", "--stdout"]
-    elif len(inputs) == 2:
+def _ngsgpu_trim(lane: ReadFiles, inputs: list[str], outputs: list[str], found: Adapters) -> str:
+    options = ["ngsgpu trim"]
+    if len(inputs) == 2:
         options += ["-i", inputs[0], "-I", inputs[1], "-o", outputs[0], "-O", outputs[1]]
     else:
-        options += ["-i", inputs[0], "-o", outputs[0]]
+        options += ["-i", inputs[0], *["--interleaved-in"] * lane.interleaved]
+        options += ["-o", "-" if inputs[0] == "-" else outputs[0]]
     if lane.paired:
-        options.append("--detect_adapter_for_pe")
+        options.append("--detect-adapter-for-pe")
     elif found.sequences[0]:
-        options += ["--adapter_sequence", found.sequences[0]]
+        options += ["--adapter-sequence", found.sequences[0]]
     if found.many_poly_g:
-        options.append("--trim_poly_g")
-    options.append("--disable_quality_filtering")
-    if lane.interleaved and inputs[0] != "-":
-        options.append(f"> {outputs[0].removesuffix('.gz')}")
+        options.append("--trim-poly-g")
+    options.append("--disable-quality-filtering")
     return " ".join(options)
 
 
 def _cutadapt(lane: ReadFiles, inputs: list[str], outputs: list[str], found: Adapters) -> str:
-    """For FASTA, which fastp does not read."""
+    """For FASTA, which `ngsgpu trim` does not take."""
     options = ["cutadapt", *["--interleaved"] * lane.interleaved]
     for option, sequence in zip(("-a", "-A")[: 1 + lane.paired], found.sequences, strict=False):
         options += [option, sequence] if sequence else []

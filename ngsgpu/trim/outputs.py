@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ngsgpu.declared.options import option
-from ngsgpu.declared.roles import Written
+from ngsgpu.declared.roles import Text, Written
 from ngsgpu.errors import UsageError
 
 
@@ -21,6 +21,7 @@ class TrimOutputs:
         unpaired2: the opposite; without it they go to ``unpaired1``.
         failed_out: reads that are not kept, with the reason behind their names.
         json: fastp's report.
+        report_title: its title.
     """
 
     out1: Written | None = option(
@@ -38,6 +39,13 @@ class TrimOutputs:
     )
     json: Written | None = option(
         None, "FILE", "Counts as fastp reports them, for MultiQC.", "-j", "--json"
+    )
+    report_title: Text | None = option(
+        None,
+        "TEXT",
+        "Title of the JSON, by which MultiQC names the sample.",
+        "-R",
+        "--report-title",
     )
 
     def check(self, paired: bool) -> None:
@@ -71,3 +79,11 @@ class TrimOutputs:
     def texts(self) -> Sequence[str]:
         """Paths of the small files."""
         return [] if self.json is None else [str(self.json)]
+
+    def titled(self, command: Sequence[str]) -> str:
+        """A command line with the title, as MultiQC looks for it."""
+        text = " ".join(command)
+        if self.report_title is None:
+            return text
+        title = " ".join(["--report_title", self.report_title])
+        return text if title in text else f"{text} {title}"

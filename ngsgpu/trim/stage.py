@@ -126,7 +126,7 @@ class Trimming(RecordStage[TrimStatistics]):
         self._targets = {number: index for index, number in enumerate(outputs.numbers)}
         self._parameters = parameters
         self._paired = paired
-        self._command = " ".join(options.command)
+        self._command = outputs.titled(options.command)
         self._others = _sequences_of(parameters.adapter_fasta)
         self._duplicates: Duplicates | None = None
         self._adapters = parameters.adapter_sequence, parameters.second_adapter

@@ -20,10 +20,8 @@ _TEMPLATES = Path(__file__).parent / "templates"
 _LOCAL = "default"
 """The profile that Snakemake reads without being asked to."""
 _PROGRAMS = {
-    "trim": "fastp",
     "assemble": "spades.py",
     "quast": "quast.py",
-    "qc": "fastp",
     "multiqc": "multiqc",
 }
 """Program that each step of the study needs besides ngsgpu."""

@@ -226,7 +226,7 @@ def test_every_profile_can_be_had(tmp_path: Path, profile: str) -> None:
         assert f"--workflow-profile workflow/profiles/{profile}" in study.command
 
 
-STEPS = {"assemble": "spades.py", "quast": "quast.py", "qc": "fastp", "multiqc": "multiqc"}
+STEPS = {"assemble": "spades.py", "quast": "quast.py", "multiqc": "multiqc"}
 
 
 @pytest.mark.parametrize(
@@ -234,7 +234,7 @@ STEPS = {"assemble": "spades.py", "quast": "quast.py", "qc": "fastp", "multiqc":
     [
         ([], [*STEPS]),
         (["conda"], []),
-        (["fastp", "spades.py"], ["quast", "multiqc"]),
+        (["spades.py"], ["quast", "multiqc"]),
         ([*STEPS.values()], []),
     ],
 )
@@ -252,8 +252,8 @@ def test_steps_are_on_where_their_programs_are(
     assert all((f"{step} ({program})" in said) == (step in off) for step, program in STEPS.items())
     assert ("--use-conda" in said) == (have == ["conda"])
     config = yaml.safe_load((tmp_path / "config" / "config.yaml").read_text())
-    enabled = {step: config[step] for step in ("qc", "multiqc")}
-    enabled |= {step: config[step]["enabled"] for step in ("assemble", "quast")}
+    enabled = {step: config[step]["enabled"] for step in ("assemble", "quast")}
+    enabled["multiqc"] = config["multiqc"]
     assert enabled == {step: step not in off for step in STEPS}
 
 

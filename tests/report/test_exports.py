@@ -20,6 +20,7 @@ from ngsgpu.report.render import render_report
 from ngsgpu.report.study import read_study
 from ngsgpu.report.words import NOTHING
 from tests.support.report import Page, fastp, statistics, write_json, write_note, write_text
+from tests.support.report_results import by_ngsgpu
 
 
 def written_study(folder: Path, **changes: Any) -> Path:
@@ -94,6 +95,20 @@ def test_methods_say_what_ran_and_how(tmp_path: Path) -> None:
     assert "fastp: an ultra-fast" in lines[0] and "MultiQC" in lines[3]
     page = Page((tmp_path / "r.html").read_text())
     assert paragraph.replace("`", "")[:300] in page.text
+
+
+def test_ours_is_named_where_it_ran(tmp_path: Path) -> None:
+    """fastp is cited all the same, without a version."""
+    study = written_study(tmp_path, versions={"ngsgpu": "9.9.9"})
+    for variant in ("raw", "corrected"):
+        write_json(tmp_path / f"a/qc/{variant}.json", by_ngsgpu(fastp()))
+    methods, software = tmp_path / "m.md", tmp_path / "s.yml"
+    arguments = [study, "-o", tmp_path / "r.html", "--methods", methods, "--software", software]
+    assert main(["report", *map(str, arguments)]) == 0
+    text = methods.read_text()
+    assert "assessed with `ngsgpu trim`, which does what fastp does [1]." in text
+    assert "1. Chen S. et al. fastp" in text
+    assert yaml.safe_load(software.read_text())["check_reads"] == {"ngsgpu": "0.1.0"}
 
 
 def test_tables_are_those_of_the_page(tmp_path: Path) -> None:

@@ -45,7 +45,12 @@ def test_samples_are_folded_and_found_by_links(page: Page) -> None:
 def test_figures_are_of_all_samples(page: Page) -> None:
     # Each sample keeps its sunburst.
     assert page.tags["svg"] < NUMBER + 12
-    for text in ("k-mer spectra, a line a sample", "a bar a sample", "the lowest and the highest"):
+    for text in (
+        "k-mer spectra, a line a sample",
+        "a bar a sample",
+        "the lowest and the highest",
+        "Fragment lengths of pairs whose mates overlap; longer ones are unknown. A line",
+    ):
         assert text in page.text
 
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
+import random
+import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +17,8 @@ from ngsgpu.report.layout import fill_from_layout
 from ngsgpu.report.model import Study
 from ngsgpu.report.render import render_report, report_context
 from ngsgpu.report.study import read_study
+from tests.support.adapters import pairs_of, random_genome, write_mates
+from tests.support.commands import Commands
 from tests.support.report import Page, fastp, write_json, write_note
 
 NOTE = ("logs/correct_reads/real.log", "real_R1.fq.gz: record 9 is damaged")
@@ -58,6 +63,45 @@ def test_correction_that_trims_is_not_said_to_keep_lengths(study: Study, results
 def test_reads_before_correction_alone(study: Study, results: Path) -> None:
     write_note(results / "sim/qc/corrected.fastp.json", *NOTE)
     assert "fastp looked at the reads. Adapters" in Page(render_report(study)).text
+
+
+@pytest.mark.parametrize(
+    ("command", "is_known"),
+    [("ngsgpu trim -i x", True), ("ngsgpu trim -i x --disable-adapter-trimming", False),
+     ("fastp -i x --disable_adapter_trimming", False), ("fastp -A -i x", False)],
+)  # fmt: skip
+def test_adapters_that_were_not_looked_for(
+    study: Study, results: Path, command: str, is_known: bool
+) -> None:
+    document = fastp()
+    del document["adapter_cutting"]
+    write_json(results / "sim/qc/raw.fastp.json", document | {"command": command})
+    table = csv.DictReader(io.StringIO(csv_tables(report_context(study))["quality-reads.csv"]))
+    row = next(own for own in table if own["value"] == "reads with adapter (%)")
+    assert row["uncorrected"] == ("0" if is_known else "")
+
+
+@pytest.mark.skipif(shutil.which("fastp") is None, reason="fastp is not installed")
+def test_ours_and_fastps_are_shown_alike(
+    manifest: Path, results: Path, tmp_path: Path, ngsgpu: Commands
+) -> None:
+    rng = random.Random(5)
+    one, two = write_mates(tmp_path, pairs_of(rng, random_genome(rng, 3000), 200))
+    files = ["-i", str(one), "-I", str(two), "--detect_adapter_for_pe"]
+    json = results / "sim/qc/raw.fastp.json"
+    json.parent.mkdir()
+    done = ngsgpu("trim", *files, "-j", json)
+    assert done.status == 0, done.err
+    study = fill_from_layout(read_study(manifest), results)
+    ours = render_report(study)
+    rest = ["-j", json, "-w", "1", "-h", "/dev/null"]
+    subprocess.run(["fastp", *files, *rest], check=True, capture_output=True)
+    assert "ngsgpu trim looked at the reads." in ours
+    assert ours.replace("ngsgpu trim looked", "fastp looked") == render_report(study)
+    text = Page(ours).text
+    assert "Bases by position in the uncorrected reads" in text
+    assert "Fragment lengths of pairs whose mates overlap" in text
+    assert "most frequent fragment length" in text and "reads with adapter" in text
 
 
 def test_part_of_a_file_is_not_the_quality_of_a_sample(study: Study) -> None:

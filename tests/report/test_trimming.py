@@ -11,7 +11,7 @@ from ngsgpu.report.layout import fill_from_layout
 from ngsgpu.report.render import render_report, report_context
 from ngsgpu.report.study import read_study
 from tests.support.report import Page, fastp, write_json, write_note, write_text
-from tests.support.report_results import trimming
+from tests.support.report_results import by_ngsgpu, trimming
 
 ADVICE = "trim it"
 
@@ -62,6 +62,26 @@ def test_one_trimmed_sample_of_two(manifest: Path, untrimmed: Path) -> None:
     study = fill_from_layout(read_study(manifest), untrimmed)
     text = Page(render_report(study)).text
     assert text.count("of the reads contain adapter sequence") == 1
+
+
+def test_programs_are_named(manifest: Path, untrimmed: Path) -> None:
+    write_json(untrimmed / "sim/trim/fastp.json", by_ngsgpu(trimming()))
+    study = fill_from_layout(read_study(manifest), untrimmed)
+    text = Page(render_report(study)).text
+    assert "Before all other steps, ngsgpu trim trimmed adapters from 40 of 200" in text
+    assert "fastp trimmed" not in text
+    write_json(untrimmed / "real/trim/fastp.json", trimming())
+    study = fill_from_layout(study, untrimmed)
+    assert "fastp and ngsgpu trim trimmed adapters, and tails" in Page(render_report(study)).text
+
+
+def test_filters_that_were_switched_on(manifest: Path, untrimmed: Path) -> None:
+    document = trimming()
+    document["filtering_result"] |= {"too_long_reads": 20, "low_quality_reads": 0}
+    write_json(untrimmed / "sim/trim/fastp.json", document)
+    text = Page(render_report(fill_from_layout(read_study(manifest), untrimmed))).text
+    assert "left out, since too short 2 1 % left out, since too long 20 10 % reads" in text
+    assert "of low quality" not in text
 
 
 def test_a_sample_that_could_not_be_trimmed(manifest: Path, untrimmed: Path) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import random
+import shlex
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -143,32 +145,32 @@ def test_command_lines(tmp_path: Path, caplog: pytest.LogCaptureFixture, pairs: 
     both = sample_of([one, two])
     text = remedy(caplog, both, [ReadFiles(("a b/R1.fq.gz", "R2.fq.gz"))])
     assert text == (
-        "fastp -i 'a b/R1.fq.gz' -I R2.fq.gz -o trimmed_R1.fq.gz -O trimmed_R2.fq.gz "
-        "--detect_adapter_for_pe --trim_poly_g --disable_quality_filtering"
+        "ngsgpu trim -i 'a b/R1.fq.gz' -I R2.fq.gz -o trimmed_R1.fq.gz -O trimmed_R2.fq.gz "
+        "--detect-adapter-for-pe --trim-poly-g --disable-quality-filtering"
     )
     assert caplog.records[0].levelname == "WARNING"
     shown = caplog.records[0].getMessage()
     assert "continue into an adapter (Illumina TruSeq, AGATCGGAAGAGCACACG" in shown
     text = remedy(caplog, both, [ReadFiles(("x.fq",), interleaved=True), ReadFiles(("y.fq",))])
     assert text == (
-        "fastp -i x.fq --interleaved_in --stdout --detect_adapter_for_pe --trim_poly_g "
-        "--disable_quality_filtering > trimmed_x.fq (and the other inputs likewise)"
+        "ngsgpu trim -i x.fq --interleaved-in -o trimmed_x.fq --detect-adapter-for-pe "
+        "--trim-poly-g --disable-quality-filtering (and the other inputs likewise)"
     )
     single = sample_of([one])
     text = remedy(caplog, single, [ReadFiles(("/proc/self/fd/9",), given=("-",))])
     assert text == (
-        f"fastp --stdin --stdout --adapter_sequence {KNOWN['Illumina TruSeq'][0]} --trim_poly_g "
-        "--disable_quality_filtering"
+        f"ngsgpu trim -i - -o - --adapter-sequence {KNOWN['Illumina TruSeq'][0]} --trim-poly-g "
+        "--disable-quality-filtering"
     )
     reads = str(tmp_path / "p.bam")
     Path(reads).write_bytes(bam([]))
     text = remedy(caplog, both, [ReadFiles((reads,), interleaved=True)])
     assert text == (
-        f"fastp -i <(samtools fastq {reads}) --interleaved_in --stdout --detect_adapter_for_pe "
-        "--trim_poly_g --disable_quality_filtering > trimmed_p.fastq"
+        f"ngsgpu trim -i {reads} --interleaved-in -o trimmed_p.fastq --detect-adapter-for-pe "
+        "--trim-poly-g --disable-quality-filtering"
     )
-    text = remedy(caplog, both, [ReadFiles(("R1.fq.zst", "R2.fq.zst"))])
-    assert "-i <(zstd -dc R1.fq.zst) -I <(zstd -dc R2.fq.zst) -o trimmed_R1.fq -O" in text
+    text = remedy(caplog, both, [ReadFiles(("R1.fq.zst", "R2.fq.xz"))])
+    assert "-i R1.fq.zst -I R2.fq.xz -o trimmed_R1.fq.zst -O trimmed_R2.fq --detect" in text
     single.has_qualities = False
     text = remedy(caplog, single, [ReadFiles(("x.fa",))])
     assert text == f'cutadapt -a {KNOWN["Illumina TruSeq"][0]} -a "G{{20}}" -o trimmed_x.fa x.fa'
@@ -228,7 +230,7 @@ def test_commands_warn(
         assert len(lines) == (name == "raw")
         if lines:
             files = f"-i {paths[0]}" + (f" -I {paths[1]}" if command != "euler" else "")
-            assert f"fastp {files} -o trimmed_{paths[0].name}" in lines[0]
+            assert f"ngsgpu trim {files} -o trimmed_{paths[0].name}" in lines[0]
         if not has_statistics:
             continue
         expected = sample_of(paths) if command != "euler" else _one_by_one(paths)
@@ -247,12 +249,41 @@ def _one_by_one(paths: list[Path]) -> ReadSample:
     return sample
 
 
+@pytest.mark.parametrize("form", ["pairs", "reads", "interleaved"])
+def test_the_command_line_trims(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    ngsgpu: Commands,
+    pairs: list[Pair],
+    form: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    one, two = write_mates(tmp_path, pairs)
+    both = write(tmp_path / "both.fq", b"".join(map(b"".join, _alternating(one, two))))
+    words = {"pairs": ["-i", one, "-I", two], "reads": ["-i", one],
+             "interleaved": ["-i", both, "--interleaved"]}[form]  # fmt: skip
+    (line,) = (own for own in ngsgpu("adapters", *words).err.splitlines() if "trim: " in own)
+    done = ngsgpu(*shlex.split(line.partition("trim: ngsgpu ")[2]))
+    assert done.status == 0, done.err
+    words = [
+        path.with_name(f"trimmed_{path.name}") if isinstance(path, Path) else path for path in words
+    ]
+    assert "no need to trim" in ngsgpu("adapters", *words).err
+
+
+def _alternating(*paths: Path) -> Iterator[list[bytes]]:
+    """The records of files in turn, each as its lines."""
+    texts = [path.read_bytes().splitlines(keepends=True) for path in paths]
+    for at in range(0, len(texts[0]), 4):
+        yield from (text[at : at + 4] for text in texts)
+
+
 def test_look_at_files(tmp_path: Path, ngsgpu: Commands, pairs: list[Pair]) -> None:
     one, two = write_mates(tmp_path, pairs)
     stats, fasta = tmp_path / "a.json", tmp_path / "a.fa"
     done = ngsgpu("adapters", "-i", one, "-I", two, "--stats", stats, "--fasta", fasta)
     assert done.status == 0, done.err
-    assert "trim: fastp -i " in done.err and "(Illumina TruSeq, AGATCGGAAG" in done.err
+    assert "trim: ngsgpu trim -i " in done.err and "(Illumina TruSeq, AGATCGGAAG" in done.err
     found = read_json(stats)
     assert found["reads"] == {"total": 4000, "bases": 600_000}
     assert found["adapters"] == find_adapters(sample_of([one, two])).for_statistics()

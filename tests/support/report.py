@@ -49,6 +49,7 @@ def fastp(
     return {
         "summary": {"fastp_version": "0.23.2", "before_filtering": counted},
         "duplication": {"rate": 0.05},
+        "insert_size": {"peak": 3, "unknown": 40, "histogram": [0, 0, 10, 50]},
         "adapter_cutting": {"adapter_trimmed_reads": adapters},
         "read1_before_filtering": {"total_reads": 200, **curves},
         "command": "fastp --in1 x",

@@ -17,6 +17,13 @@ def trimming() -> dict[str, Any]:
     return document
 
 
+def by_ngsgpu(document: dict[str, Any]) -> dict[str, Any]:
+    """The same from ``ngsgpu trim``."""
+    document["summary"]["fastp_version"] = "0.23.2, by ngsgpu 0.1.0"
+    document["command"] = "ngsgpu trim --in1 x"
+    return document
+
+
 def mapped_quality(*entries: tuple[int, int, int, float | None]) -> dict[str, Any]:
     keys = ("quality", "bases", "errors", "observed")
     return {

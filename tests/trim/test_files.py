@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -31,6 +33,29 @@ def test_statistics_and_report(ngsgpu: Commands, tmp_path: Path, mates: list[Pat
     assert statistics["adapters"]["reads"] == report["adapter_cutting"]["adapter_trimmed_reads"]
     rate = report["duplication"]["rate"]
     assert statistics["duplicates"] / 200 == pytest.approx(rate, rel=1e-5) and rate > 0
+
+
+def test_title(ngsgpu: Commands, tmp_path: Path, mates: list[Path]) -> None:
+    """MultiQC looks for ``--report_title``, however the option was written."""
+    for option in ("-R", "--report-title", "--report_title"):
+        done = ngsgpu("trim", "-i", mates[0], "-j", tmp_path / "j.json", option, "S 1")
+        assert done.status == 0, done.err
+        assert read_json(tmp_path / "j.json")["command"].count(" --report_title S 1") == 1
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("multiqc") is None, reason="MultiQC is not installed")
+def test_multiqc_reads_the_report(ngsgpu: Commands, tmp_path: Path, mates: list[Path]) -> None:
+    """Whatever the file is called."""
+    for name, files in (("one", ["-i", mates[0]]), ("two", ["-i", mates[0], "-I", mates[1]])):
+        done = ngsgpu("trim", *files, "-j", tmp_path / f"{name}.json", "-R", f"sample_{name}")
+        assert done.status == 0, done.err
+    command = ["multiqc", "--outdir", tmp_path, tmp_path / "one.json", tmp_path / "two.json"]
+    subprocess.run(command, check=True, capture_output=True)
+    data = read_json(tmp_path / "multiqc_data/multiqc_data.json")
+    (found,) = data["report_general_stats_data"].values()
+    assert {*found} == {"sample_one", "sample_two"}
+    assert "fastp-insert-size-plot" in data["report_plot_data"]
 
 
 def test_reasons(ngsgpu: Commands, tmp_path: Path, mates: list[Path]) -> None:

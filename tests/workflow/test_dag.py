@@ -329,17 +329,15 @@ def test_krona_is_drawn_where_it_can_be_had(snakemake: Snakemake, tmp_path: Path
 
 
 def test_fastp_gets_the_lanes_as_one_file(snakemake: Snakemake) -> None:
-    target = "results/na12878_8kb/qc/raw.fastp.json"
-    result = snakemake("--dry-run", "-p", *UNTRIMMED, "--", target)
+    engine = ("--dry-run", "-p", "--config", "trim={engine: fastp}", "--")
+    result = snakemake(*engine, "results/na12878_8kb/trim/R1.fastq.gz")
     assert result.returncode == 0, result.stdout
     lanes = "plain data/na12878_lane1_R1.fastq.gz; plain data/na12878_lane2_R1.fastq.gz"
-    assert f"{{ {lanes}; }} > results/na12878_8kb/qc/raw/R1.fastq" in result.stdout
-    assert "fastp --in1 results/na12878_8kb/qc/raw/R1.fastq --in2 " in result.stdout
+    assert f"{{ {lanes}; }} > results/na12878_8kb/trim/lanes/R1.fastq" in result.stdout
+    assert "fastp --in1 results/na12878_8kb/trim/lanes/R1.fastq --in2 " in result.stdout
     # One packed file is only linked.
-    result = snakemake(
-        "--dry-run", "-p", *UNTRIMMED, "--", "results/na12878_single/qc/raw.fastp.json"
-    )
-    assert "fastp --in1 results/na12878_single/qc/raw/R1.fastq.gz --report" in result.stdout
+    result = snakemake(*engine, "results/na12878_single/trim/reads.fastq.gz")
+    assert "fastp --in1 results/na12878_single/trim/lanes/R1.fastq.gz --out1" in result.stdout
 
 
 @pytest.mark.parametrize(

@@ -16,9 +16,7 @@ from ngsgpu.io.compress.formats import PACKED_ENDINGS
 ROOT = Path(__file__).resolve().parents[2]
 Snakemake = Callable[..., subprocess.CompletedProcess[str]]
 
-TEMPORARY = re.compile(
-    r"/spades$|/reads$|/trim/lanes$|/qc/[a-z]+$|/work$|/candidates/[0-9/]+$|/simulate/(chunks$|[0-9]+_)"
-)
+TEMPORARY = re.compile(r"/spades$|/reads$|/work$|/candidates/[0-9/]+$|/simulate/(chunks$|[0-9]+_)")
 # What only serves other jobs.
 INTERNAL = re.compile(r"/(batches/[0-9]+\.tsv|details|quast_extended/multiqc/.*)$")
 

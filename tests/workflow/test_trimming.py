@@ -15,6 +15,9 @@ from tests.support.workflow import Snakemake, jobs
 
 pytestmark = pytest.mark.slow
 TRIMMING = ("find_adapters", "trim_pairs", "trim_single")
+BY_FASTP = ("trim_pairs_by_fastp", "trim_single_by_fastp")
+WITH_FASTP = ("--config", "trim={engine: fastp}")
+needs_fastp = pytest.mark.skipif(shutil.which("fastp") is None, reason="fastp is not installed")
 
 
 def test_nothing_sees_untrimmed_reads(snakemake: Snakemake) -> None:
@@ -26,7 +29,7 @@ def test_nothing_sees_untrimmed_reads(snakemake: Snakemake) -> None:
     for line in plan.stdout.splitlines():
         # The study's manifest names the files as well, and its title the program.
         if "data/na12878" in line and "ngsgpu " in line and "study_manifest.py" not in line:
-            assert "ngsgpu adapters" in line, line
+            assert "ngsgpu adapters " in line or "ngsgpu trim " in line, line
     assert "ngsgpu correct -i results/repeats_20kb/simulate/R1.fastq.gz" in plan.stdout
     assert "ngsgpu correct -i results/na12878_8kb/trim/R1.fastq.gz" in plan.stdout
     assert "ngsgpu correct -i results/na12878_single/trim/reads.fastq.gz" in plan.stdout
@@ -36,6 +39,17 @@ def test_switched_off(snakemake: Snakemake) -> None:
     plan = snakemake("--dry-run", "--quiet", "rules", "--config", "trim={enabled: false}")
     assert plan.returncode == 0, plan.stdout
     assert not {*TRIMMING} & jobs(plan.stdout).keys()
+
+
+def test_fastp_where_the_config_says_so(snakemake: Snakemake) -> None:
+    plan = snakemake("--dry-run", "--printshellcmds", *WITH_FASTP)
+    assert plan.returncode == 0, plan.stdout
+    counted = jobs(plan.stdout)
+    assert [counted[rule] for rule in ("find_adapters", *BY_FASTP)] == [2, 1, 1]
+    assert not {*TRIMMING[1:]} & counted.keys()
+    assert "results/versions/fastp.txt" in plan.stdout
+    plan = snakemake("--dry-run")
+    assert "fastp.txt" not in plan.stdout and not {*BY_FASTP} & jobs(plan.stdout).keys()
 
 
 def test_before_depletion(snakemake: Snakemake, study: Path) -> None:
@@ -70,10 +84,8 @@ def cut_rightly(pairs: list[Pair], *paths: Path) -> int:
     )
 
 
-@pytest.mark.skipif(shutil.which("fastp") is None, reason="there is no fastp")
-def test_trimmed_reads_and_such_that_cannot_be(snakemake: Snakemake, study: Path) -> None:
-    rng = random.Random(1)
-    pairs = pairs_of(rng, random_genome(rng, 20_000), 800)
+def write_samples(study: Path, pairs: list[Pair]) -> list[str]:
+    """Pairs, the same as lanes of single reads, FASTA, damaged and empty reads; their names."""
     one, _ = write_mates(study, pairs)
     (study / "fasta.fa").write_text(">a\nACGTACGTTACGATCATCAGCACTT\n")
     (study / "cut.fq.gz").write_bytes(gzip.compress(one.read_bytes())[:-4000])
@@ -82,15 +94,32 @@ def test_trimmed_reads_and_such_that_cannot_be(snakemake: Snakemake, study: Path
             "cut\tcut.fq.gz\t", "empty\tempty.fq\t")  # fmt: skip
     (study / "own.tsv").write_text("\n".join(("sample\tfastq_1\tfastq_2", *rows, "")))
     (study / "own.yaml").write_text("samples: own.tsv\n")
-    names = ("pairs", "lanes", "fasta", "cut", "empty")
+    return ["pairs", "lanes", "fasta", "cut", "empty"]
+
+
+ENGINES = {
+    "ngsgpu": "fasta.fa, record 1, line 1: this is FASTA, but trimming needs qualities",
+    "fastp": "fastp took 0 of 1 reads",
+}
+
+
+@pytest.mark.parametrize("engine", ["ngsgpu", pytest.param("fastp", marks=needs_fastp)])
+def test_trimmed_reads_and_such_that_cannot_be(
+    snakemake: Snakemake, study: Path, engine: str
+) -> None:
+    rng = random.Random(1)
+    pairs = pairs_of(rng, random_genome(rng, 20_000), 800)
+    names = write_samples(study, pairs)
     done = snakemake(
-        "--cores", "2", "--keep-going", "--configfile", "own.yaml", "--",
+        "--cores", "2", "--keep-going", "--configfile", "own.yaml",
+        "--config", f"trim={{engine: {engine}}}", "--",
         *(f"results/{name}/trim/fastp.json" for name in names),
     )  # fmt: skip
     assert done.returncode == 1, done.stdout
     places = {name: study / f"results/{name}/trim/fastp.json" for name in names}
     assert [name for name in names if not places[name].exists()] == ["fasta", "cut"]
     texts = {name: path.read_text() for name, path in places.items() if path.exists()}
+    assert not [*study.glob("results/*/trim/lanes")]
 
     with_adapter = sum(pair.fragment <= 142 for pair in pairs)
     figures = json.loads(texts["pairs"])
@@ -101,11 +130,34 @@ def test_trimmed_reads_and_such_that_cannot_be(snakemake: Snakemake, study: Path
     figures = json.loads(texts["lanes"])
     assert figures["summary"]["before_filtering"]["total_reads"] == 1600
     assert cut_rightly(pairs, study / "results/lanes/trim/reads.fastq.gz") > 0.97 * 2 * len(pairs)
-    # Of single reads, fastp 0.23 counts those with the first adapter alone, though it cuts all.
+    # Of single reads, those with the first adapter alone are counted, though all are cut.
     assert figures["adapter_cutting"]["adapter_trimmed_reads"] >= with_adapter
     assert json.loads(texts["empty"])["summary"]["after_filtering"]["total_reads"] == 0
 
-    assert "fastp took 0 of 1 reads" in (study / "logs/trim_reads/fasta.log").read_text()
-    # fastp would end well with the reads before the damage.
+    assert ENGINES[engine] in (study / "logs/trim_reads/fasta.log").read_text()
     log = (study / "logs/find_adapters/cut.log").read_text()
     assert "cut.fq.gz: the gzip data end early" in log
+
+
+@needs_fastp
+def test_both_engines_write_the_same(snakemake: Snakemake, study: Path) -> None:
+    """A change of the engine is a reason to trim again."""
+    rng = random.Random(2)
+    write_samples(study, pairs_of(rng, random_genome(rng, 20_000), 300))
+    files = [
+        f"results/{name}" for name in ("pairs/trim/R1.fastq.gz", "pairs/trim/R2.fastq.gz",
+        "pairs/trim/fastp.json", "lanes/trim/reads.fastq.gz", "lanes/trim/fastp.json")
+    ]  # fmt: skip
+    written = []
+    for engine, others in ((), {*BY_FASTP}), (WITH_FASTP, {*TRIMMING[1:]}):
+        done = snakemake("--cores", "2", "--configfile", "own.yaml", *engine, "--", *files)
+        assert done.returncode == 0, done.stdout
+        assert not others & jobs(done.stdout).keys()
+        texts = [(study / name).read_bytes() for name in files]
+        reads = [gzip.decompress(text) for text in texts if text.startswith(b"\x1f")]
+        reports = [json.loads(text) for text in texts if text.startswith(b"{")]
+        for report in reports:
+            report["summary"].pop("fastp_version"), report.pop("command")
+            report.pop("insert_size", None)  # fastp counts those of one thread alone
+        written.append((reads, reports))
+    assert written[0] == written[1]

@@ -1,22 +1,15 @@
-# Adapters of real samples are trimmed by fastp before everything else, since correction takes them for
-# reads of one place (docs/adapters.md). `ngsgpu adapters` reads the samples first: it says what is wrong
-# with a damaged file, at which fastp ends without an error, and finds the adapters.
+# Adapters of real samples are trimmed before everything else, since correction takes them for reads of
+# one place (docs/adapters.md): by `ngsgpu trim`, or by fastp (rules/peers/fastp.smk), with the same
+# options and the same results. `ngsgpu adapters` reads the samples first, finds the adapters, and says
+# what is wrong with a damaged file.
 #
-# Both rules of fastp stand alone, since Snakemake cannot import a rule that inherits from another one by
-# itself.
+# Both rules stand alone, since Snakemake cannot import a rule that inherits from another one by itself.
 
 TRIM = (
-    "{params.guard} {log:q}; : > {log:q}; options=(); "
-    "if [[ -s {input.adapters:q} ]]; then options+=({params.known}); else options+=({params.unknown}); fi; "
-    "if grep -q '\"trim_poly_g\": true' {input.found:q}; then options+=(--trim_poly_g); fi; "
-    '({params.lanes} && fastp {params.reads} {params.trimmed} "${{options[@]}}"'
+    "{params.guard} {log:q}; {params.adapters}; "
+    'ngsgpu trim {params.reads} {params.trimmed} "${{options[@]}}"'
     " --disable_quality_filtering --dont_eval_duplication --report_title {wildcards.sample:q}"
-    " --thread {threads} --json {output.json:q} --html /dev/null {params.extra}) > {log:q} 2>&1; "
-    "expected=$(sed -n 's/^ *\"total\": \\([0-9]*\\).*/\\1/p' {input.found:q}); "
-    "count=$(grep -m 1 -o '\"total_reads\": *[0-9]*' {output.json:q} | grep -o '[0-9]*$'); "
-    'if [[ $count != "$expected" ]]; then '
-    'echo "error: fastp took $count of $expected reads; it reads FASTQ alone: set trim.enabled to false'
-    ' for other reads" >> {log:q}; exit 1; fi'
+    " --json {output.json:q} --threads {threads} {params.extra} 2> {log:q}"
 )
 
 
@@ -59,17 +52,16 @@ rule trim_pairs:
         first="results/{sample}/trim/R1.fastq.gz",
         second="results/{sample}/trim/R2.fastq.gz",
         json="results/{sample}/trim/fastp.json",
-        lanes=temp(directory("results/{sample}/trim/lanes")),
     log:
         "logs/trim_reads/{sample}.log",
     benchmark:
         "results/benchmarks/trim_reads/{sample}.tsv"
     wildcard_constraints:
-        sample=PAIRED,
+        sample=trimmed_by("ngsgpu", PAIRED),
     priority: PRIORITY["trim"]
     retries: RETRIES
     conda:
-        "../../envs/fastp.yaml"
+        "../../envs/ngsgpu.yaml"
     threads: config["trim"]["threads"]
     resources:
         mem_mb=doubling(config["trim"]["mem_mb"]),
@@ -77,14 +69,9 @@ rule trim_pairs:
         gpu=0,
     params:
         guard=guard,
-        lanes=join_lanes,
-        reads=joined_reads,
-        trimmed=lambda wildcards, output: " ".join(
-            [repeated("--out1", output.first), repeated("--out2", output.second)]
-        ),
-        known=lambda wildcards, input: repeated("--adapter_fasta", input.adapters),
-        # Overlaps of mates show the few that there may be.
-        unknown="",
+        adapters=adapter_options,
+        reads=arm_reads,
+        trimmed=trimmed_files,
         extra=config["trim"]["extra"],
     shell:
         TRIM
@@ -98,17 +85,16 @@ rule trim_single:
     output:
         first="results/{sample}/trim/reads.fastq.gz",
         json="results/{sample}/trim/fastp.json",
-        lanes=temp(directory("results/{sample}/trim/lanes")),
     log:
         "logs/trim_reads/{sample}.log",
     benchmark:
         "results/benchmarks/trim_reads/{sample}.tsv"
     wildcard_constraints:
-        sample=SINGLE,
+        sample=trimmed_by("ngsgpu", SINGLE),
     priority: PRIORITY["trim"]
     retries: RETRIES
     conda:
-        "../../envs/fastp.yaml"
+        "../../envs/ngsgpu.yaml"
     threads: config["trim"]["threads"]
     resources:
         mem_mb=doubling(config["trim"]["mem_mb"]),
@@ -116,15 +102,9 @@ rule trim_single:
         gpu=0,
     params:
         guard=guard,
-        lanes=join_lanes,
-        reads=joined_reads,
-        trimmed=lambda wildcards, output: repeated("--out1", output.first),
-        known=lambda wildcards, input: (
-            f'--adapter_sequence "$(sed -n 2p {shlex.quote(str(input.adapters))})"'
-            f" {repeated('--adapter_fasta', input.adapters)}"
-        ),
-        # fastp would look for one, and take what all reads of an amplicon end in.
-        unknown="--disable_adapter_trimming",
+        adapters=adapter_options,
+        reads=arm_reads,
+        trimmed=trimmed_files,
         extra=config["trim"]["extra"],
     shell:
         TRIM

@@ -109,15 +109,21 @@ class Methods:
         if "check_reads" in self.runs.rules:
             yield (
                 "Base qualities, GC content, adapters, duplication and lengths of the reads were "
-                f"assessed with {self._tool('fastp', 'fastp')}."
+                f"assessed with {self._trimmer('check_reads')}."
             )
 
     def _trimming(self) -> Iterator[str]:
         if "trim_reads" in self.runs.rules:
             yield (
-                f"Adapters were trimmed with {self._tool('fastp', 'fastp')}, without filtering by "
+                f"Adapters were trimmed with {self._trimmer('trim_reads')}, without filtering by "
                 f"quality{self._extra('trim')}."
             )
+
+    def _trimmer(self, rule: str) -> str:
+        """The program that a rule trimmed or checked reads with."""
+        if rule in self.runs.by_fastp:
+            return self._tool("fastp", "fastp")
+        return f"`ngsgpu trim`, which does what fastp does {self._cite('fastp')}"
 
     def _depletion(self) -> Iterator[str]:
         if runs := self._ran("deplete"):

@@ -8,13 +8,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from ngsgpu.report.absent import read_note
-from ngsgpu.report.files import Json, load_json
+from ngsgpu.report.files import Json, is_by_fastp, load_fastp, load_json
 from ngsgpu.report.model import Study
 
 TOOL_OF_RULE: Final = {
     "simulate_reads": "art",
-    "trim_reads": "fastp",
-    "check_reads": "fastp",
     "assemble_reads": "spades",
     "assemble_extended": "spades",
     "assemble_megahit": "megahit",
@@ -29,13 +27,15 @@ TOOL_OF_RULE: Final = {
 """Programs of the workflow's rules; ``ngsgpu`` is that of the others of ``_OWN``."""
 _OWN: Final = frozenset(
     {
-        "find_adapters", "deplete_reads", "correct_reads", "merge_pairs", "extend_pairs",
-        "count_kmers", "merge_candidates", "assemble_ngsgpu", "build_unitigs",
-        "evaluate_correction", "evaluate_merging", "evaluate_extension", "evaluate_classification",
-        "evaluate_mapped",
+        "find_adapters", "trim_reads", "check_reads", "deplete_reads", "correct_reads",
+        "merge_pairs", "extend_pairs", "count_kmers", "merge_candidates", "assemble_ngsgpu",
+        "build_unitigs", "evaluate_correction", "evaluate_merging", "evaluate_extension",
+        "evaluate_classification", "evaluate_mapped",
     }
 )  # fmt: skip
 _STATISTICS: Final = (("deplete",), ("correct",), ("merge",), ("extend",))
+_TRIMMERS: Final = {"trim": "trim_reads", "qc": "check_reads"}
+"""Rules that ran ngsgpu or fastp, by what they wrote, which says which of them."""
 
 
 @dataclass(frozen=True)
@@ -45,11 +45,13 @@ class Runs:
     Attributes:
         statistics: JSON documents of ngsgpu's runs by schema, such as ``ngsgpu.correct``.
         rules: names of the workflow's rules with jobs that ran.
+        by_fastp: those of them that ran fastp in place of ngsgpu.
         versions: of all programs; several of one, if its runs differ, separated by commas.
     """
 
     statistics: Mapping[str, Sequence[Json]]
     rules: frozenset[str]
+    by_fastp: frozenset[str]
     versions: Mapping[str, str]
 
 
@@ -60,12 +62,17 @@ def read_runs(study: Study) -> Runs:
         InputError: statistics are damaged.
     """
     statistics: dict[str, list[Json]] = {}
+    by_fastp = set()
     for sample in study.samples:
         for key, path in sample.files.paths.items():
             is_run = key in _STATISTICS or (key[0] == "classification" and key[-1] == "stats")
-            if is_run and path.is_file() and read_note(path) is None:
+            if not path.is_file() or read_note(path) is not None:
+                continue
+            if is_run:
                 own = Json(path, load_json(path, "make the file again"))
                 statistics.setdefault(str(own.get("schema")), []).append(own)
+            elif key[0] in _TRIMMERS and is_by_fastp(load_fastp(path)):
+                by_fastp.add(_TRIMMERS[key[0]])
     rules = frozenset(
         rule.partition(" (")[0]
         for sample in study.samples
@@ -78,7 +85,7 @@ def read_runs(study: Study) -> Runs:
     versions = dict(study.versions)
     if of_runs:
         versions["ngsgpu"] = ", ".join(of_runs)
-    return Runs(statistics, rules, versions)
+    return Runs(statistics, rules, frozenset(by_fastp), versions)
 
 
 def software_versions(runs: Runs) -> str:
@@ -89,7 +96,8 @@ def software_versions(runs: Runs) -> str:
     """
     found: dict[str, dict[str, str]] = {}
     for rule in sorted(runs.rules):
-        tool = TOOL_OF_RULE.get(rule) or ("ngsgpu" if rule in _OWN else "")
+        usual = TOOL_OF_RULE.get(rule) or ("ngsgpu" if rule in _OWN else "")
+        tool = "fastp" if rule in runs.by_fastp else usual
         if tool in runs.versions:
             found[rule] = {tool: runs.versions[tool]}
     named = {tool for own in found.values() for tool in own}

@@ -1,4 +1,4 @@
-"""The report's section on the quality of the reads, from fastp."""
+"""The report's section on the quality of the reads, from the JSON of `ngsgpu trim` or fastp."""
 
 from __future__ import annotations
 
@@ -10,11 +10,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.report import words
-from ngsgpu.report.drawing import SMALL, VARIANT_COLOURS, VARIANT_LABELS, drawn
-from ngsgpu.report.files import Json, load_fastp
+from ngsgpu.report.drawing import (
+    SMALL,
+    VARIANT_COLOURS,
+    VARIANT_LABELS,
+    drawn,
+    fragment_lengths,
+)
+from ngsgpu.report.files import Json, load_fastp, trimmers
 from ngsgpu.report.model import VARIANTS, FileSpec, Sample, SampleResults
 from ngsgpu.report.page import Column, Finding, Plot, SampleSection, Table
-from ngsgpu.report.spread import curves
+from ngsgpu.report.palette import BASES
+from ngsgpu.report.spread import curves, length_curves
 from ngsgpu.report.stage import Stage, variants
 
 if TYPE_CHECKING:
@@ -22,29 +29,30 @@ if TYPE_CHECKING:
 
 MANY_ADAPTERS: Final = 0.01
 """Share of reads with adapter from which the report recommends to trim them."""
-_WITHOUT_ADAPTERS: Final = frozenset({"-A", "--disable_adapter_trimming"})
-"""Options with which fastp looks for no adapters."""
+_WITHOUT_ADAPTERS: Final = frozenset({"-A", "--disable-adapter-trimming"})
+"""Options with which no adapters are looked for."""
 _ALL: Final = "summary.before_filtering"
-"""fastp's figures of all reads; it would filter some."""
+"""Figures of all reads, of which some would be filtered."""
+_INSERTS: Final = "Fragment lengths of pairs whose mates overlap; longer ones are unknown."
 
 
 @dataclass(eq=False)
 class Quality:
-    """fastp's figures of a sample's reads, uncorrected and corrected."""
+    """Figures of a sample's reads, uncorrected and corrected, in fastp's form."""
 
     reads: dict[str, Json] = field(default_factory=dict)
 
 
 class QualityStage(Stage):
-    """Base qualities, GC content, adapters, duplication and lengths."""
+    """Base qualities and content, adapters, duplication and lengths of reads and fragments."""
 
     name = "quality"
     title = "Read quality"
     files = (FileSpec("qc", ("qc/{}.fastp.json",), VARIANTS),)
-    intro = "<p>fastp looked at the reads{}. Adapters were counted here, not trimmed.</p>"
+    intro = "<p>{} looked at the reads{}. Adapters were counted here, not trimmed.</p>"
 
     def read(self, sample: Sample, missing: list[str]) -> Quality:
-        """Read fastp's reports; not every study has them."""
+        """Read the reports; not every study has them."""
         if not sample.files.group("qc"):
             return Quality()
         found = {}
@@ -68,6 +76,8 @@ class QualityStage(Stage):
             if contents and not is_brief:
                 drawing = _by_position(f"gc{number}", contents, "GC content")
                 section.plot(drawing, "GC content by position; dashed: second mates.")
+            if not is_brief:
+                _plot_uncorrected(section, reads, number)
         return section
 
     def intro_for(self, samples: Sequence[SampleResults]) -> str:
@@ -79,17 +89,19 @@ class QualityStage(Stage):
             if (raw := whole_reads(results)) is not None
             and (own := results.of(Quality).reads.get("corrected")) is not None
         ]
+        found = [own for results in samples for own in results.of(Quality).reads.values()]
+        program = trimmers(found)
         if not both:
-            return self.intro.format("")
+            return self.intro.format(program, "")
         changed = both.count(False)
         kept = ", which keeps their number and lengths" if not changed else (
             f", which also changed their number or lengths in {changed} of {len(both)} samples"
             if len(both) > 1 else ", which also changed their number or lengths"
         )  # fmt: skip
-        return self.intro.format(f" before and after correction{kept}")
+        return self.intro.format(program, f" before and after correction{kept}")
 
     def overlays(self, samples: Sequence[SampleResults]) -> list[Plot]:
-        """Qualities and GC content by position, of the uncorrected reads."""
+        """Qualities and GC content by position, and fragments, of the uncorrected reads."""
         plots = []
         for key, name, label in (
             ("quality_curves.mean", "quality", "mean quality"),
@@ -106,7 +118,8 @@ class QualityStage(Stage):
                 drawing = curves(f"all-{name}", {"": lines}, "position in the read", label)
                 caption = f"{label[0].upper()}{label[1:]} by position in the uncorrected reads "
                 plots.append(Plot(drawing, f"{caption}(first mates), a line a sample."))
-        return plots
+        raw = [own for results in samples if (own := whole_reads(results)) is not None]
+        return plots + length_curves("all-inserts", [_inserts(own) for own in raw], _INSERTS)
 
     def say(self, results: SampleResults, finding: Finding) -> None:
         """Adapters, if there are many."""
@@ -114,7 +127,7 @@ class QualityStage(Stage):
         if share is not None and share >= MANY_ADAPTERS:
             finding.sentences.append(
                 f"{words.percent(share, 1)} of the reads contain adapter sequence: trim it, for "
-                "example with fastp, or merge the pairs, which trims them."
+                "example with ngsgpu trim, or merge the pairs, which trims them."
             )
 
     def columns(self, samples: Sequence[SampleResults]) -> list[Column]:
@@ -130,14 +143,14 @@ class QualityStage(Stage):
 
 
 def whole_reads(results: SampleResults) -> Json | None:
-    """Fastp's figures of a sample's uncorrected reads; None unless they speak for the sample."""
+    """The figures of a sample's uncorrected reads; None unless they speak for the sample."""
     return None if _doubt(results) else results.of(Quality).reads.get("raw")
 
 
 def _doubt(results: SampleResults) -> str:
-    """Why fastp's figures do not speak for the sample; empty if they do.
+    """Why the figures do not speak for the sample; empty if they do.
 
-    fastp takes the reads before a damaged one, and what is no FASTQ for no reads.
+    fastp itself takes the reads before a damaged one, and what is no FASTQ for no reads.
     """
     raw = results.of(Quality).reads.get("raw")
     is_empty = raw is not None and number_of(raw) == 0
@@ -156,19 +169,20 @@ def adapters_left(results: SampleResults) -> float | None:
 
 
 def adapters(reads: Json) -> float | None:
-    """Share of the reads with adapter; None if fastp did not look for any.
+    """Share of the reads with adapter; None if none was looked for.
 
-    fastp has no entry for single reads in which it detects no adapter: none of them has one.
+    There is no entry for single reads in which no adapter is detected: none of them has one.
     """
     total = number_of(reads)
     found = reads.number("adapter_cutting.adapter_trimmed_reads")
-    if found is None and not _WITHOUT_ADAPTERS & set(str(reads.get("command")).split()):
+    words_given = str(reads.get("command")).replace("_", "-").split()
+    if found is None and _WITHOUT_ADAPTERS.isdisjoint(words_given):
         found = 0.0
     return None if found is None or not total else found / total
 
 
 def number_of(reads: Json) -> float | None:
-    """How many reads fastp read."""
+    """How many reads there are."""
     return reads.number(f"{_ALL}.total_reads")
 
 
@@ -189,6 +203,7 @@ def _table(reads: Mapping[str, Json], doubt: str) -> Table:
         "GC content": percent(f"{_ALL}.gc_content"),
         "duplicates": percent("duplication.rate"),
         "reads with adapter": lambda own: words.percent(adapters(own)),
+        "most frequent fragment length": lambda own: words.count(_most_frequent(own)),
     }
     cells = [(label, *(cell(own) for own in reads.values())) for label, cell in rows.items()]
     kept = [row for row in cells if any(cell != words.NOTHING for cell in row[1:])]
@@ -209,6 +224,56 @@ def _curves(reads: Mapping[str, Json], key: str) -> Curves:
         for mate in (1, 2)
     }
     return {name: values for name, values in found.items() if len(values) > 0}
+
+
+def _inserts(reads: Json) -> list[tuple[int, int]]:
+    """Lengths of the fragments whose mates overlap, and their counts."""
+    counts = reads.array("insert_size.histogram")
+    return [(length, int(count)) for length, count in enumerate(counts.tolist()) if count > 0]
+
+
+def _most_frequent(reads: Json) -> float | None:
+    """The most frequent length of the fragments; None if none is known."""
+    return reads.number("insert_size.peak") if _inserts(reads) else None
+
+
+def _plot_uncorrected(section: SampleSection, reads: Mapping[str, Json], number: int) -> None:
+    """Content by position and lengths of fragments, which correction hardly changes."""
+    raw = reads.get("raw")
+    if raw is None:
+        return
+    contents = {
+        (base, mate): values
+        for base in BASES
+        for mate in (1, 2)
+        if len(values := raw.array(f"read{mate}_before_filtering.content_curves.{base}")) > 0
+    }
+    if contents:
+        section.plot(
+            _contents(f"contents{number}", contents),
+            "Bases by position in the uncorrected reads; dashed: second mates.",
+        )
+    if sizes := _inserts(raw):
+        section.plot(fragment_lengths(f"inserts{number}", sizes), _INSERTS)
+
+
+@drawn(SMALL)
+def _contents(figure: Figure, contents: Mapping[tuple[str, int], NDArray[np.float64]]) -> None:
+    """The share of each base along the reads."""
+    axes = figure.subplots()
+    for (base, mate), values in contents.items():
+        axes.plot(
+            np.arange(1, len(values) + 1),
+            100 * values,
+            color=BASES[base],
+            linestyle="-" if mate == 1 else "--",
+            linewidth=1.2,
+            label=base if mate == 1 else None,
+        )
+    axes.set_ylim(bottom=0)
+    axes.set_xlabel("position in the read")
+    axes.set_ylabel("bases (%)")
+    axes.legend(loc="lower left", ncols=len(BASES))
 
 
 @drawn(SMALL)

@@ -33,7 +33,7 @@ def tools_used():
                 (name, mapped_samples() and config["mapped"]["aligner"] == name)
                 for name in ("bwa", "minimap2")
             ),
-            ("fastp", checked_samples() or trimmed_samples()),
+            ("fastp", trimmed_samples() and config["trim"]["engine"] == "fastp"),
             ("krona", DATABASES and draws_krona()),
             ("multiqc", config["multiqc"]),
             *(

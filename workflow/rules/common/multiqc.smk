@@ -13,17 +13,18 @@ def multiqc_settings():
 
     What is there for several arms or databases is a module for each, or one would hide the other.
     """
+    # MultiQC knows the form of these files as fastp's, whoever wrote them.
     checks = [
         shown_as(
             "fastp",
             f"fastp_{arm}",
-            f"fastp: {ARM_NAMES[arm]} reads",
+            f"Read quality: {ARM_NAMES[arm]} reads",
             f"*/qc/{arm}.fastp.json",
         )
         for arm in ARMS
     ]
     trimmed = (
-        [shown_as("fastp", "fastp_trim", "fastp: trimming", "*/trim/fastp.json")]
+        [shown_as("fastp", "fastp_trim", "Trimming", "*/trim/fastp.json")]
         if trimmed_samples()
         else []
     )
