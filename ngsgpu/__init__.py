@@ -31,6 +31,7 @@ __all__ = [
     "Writer",
     "__version__",
     "assemble",
+    "chain",
     "classify",
     "correct",
     "count",

@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[1]
 REFERENCE = re.compile(r"\b([Aa]rg(ument)?s (are|as|of|in)|[Ss]ee|[Aa]s|of) ``")
 """A docstring whose parameters are those of another function, which it names."""
 
-NOT_CALLED = re.compile(r"ngsgpu/cli/")
+NOT_CALLED = re.compile(r"ngsgpu/cli/|ngsgpu/chains/command\.py")
 """Commands: their options have help texts."""
 
 DRIVERS = re.compile(

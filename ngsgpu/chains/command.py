@@ -106,6 +106,5 @@ def _steps(chain: str | None, names: str | None, settings: list[str]) -> list[St
 
     if (chain is None) == (names is None):
         raise UsageError("give a file of steps, or their names with `steps`")
-    if chain is not None:
-        return with_settings(read_steps(chain), settings)
-    return steps_of([own.strip() for own in (names or "").split(",") if own.strip()], settings)
+    listed = [own.strip() for own in (names or "").split(",") if own.strip()]
+    return with_settings(steps_of(listed) if chain is None else read_steps(chain), settings)

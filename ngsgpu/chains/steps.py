@@ -72,13 +72,13 @@ def read_steps(source: str) -> list[Step]:
     return _from_document(source, _parsed(source, path, text))
 
 
-def steps_of(names: Iterable[str], settings: Iterable[str] = ()) -> list[Step]:
-    """Steps by their names, with settings such as ``correct.coverage=40``.
+def steps_of(entries: Iterable[str | Mapping[str, Any]]) -> list[Step]:
+    """Steps by their names, or by a name with options, as a file lists them.
 
     Raises:
-        UsageError: a setting is of no step, or has another form.
+        InputError: an entry is none.
     """
-    return with_settings(_from_document("--steps", {"steps": list(names)}), settings)
+    return _from_document("steps", {"steps": list(entries)})
 
 
 def with_settings(steps: Iterable[Step], settings: Iterable[str]) -> list[Step]:

@@ -80,7 +80,7 @@ def test_yaml_that_is_none(tmp_path: Path, text: str) -> None:
 @pytest.mark.parametrize("setting", ["trim", "trim=1", "=1", "correct.k=1"])
 def test_settings_that_are_none(setting: str) -> None:
     with pytest.raises(UsageError, match=r"STEP\.OPTION=VALUE|there is no step"):
-        steps_of(["trim"], [setting])
+        with_settings(steps_of(["trim"]), [setting])
 
 
 @pytest.mark.parametrize(

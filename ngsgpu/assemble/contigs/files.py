@@ -40,14 +40,14 @@ class Contig:
     number: int = 0
 
     def header(self, names: Names) -> str:
-        """Its line in FASTA, without ``>``."""
+        """The line in FASTA, without ``>``."""
         found = HEADERS[names].format(
             number=self.number, length=len(self.bases), coverage=_tenths(self.coverage)
         )
         return f"{found} circular=yes" if self.circular else found
 
     def name(self, names: Names) -> str:
-        """Its name."""
+        """The first word of the header."""
         return self.header(names).partition(" ")[0]
 
 
