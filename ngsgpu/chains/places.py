@@ -12,7 +12,7 @@ from typing import Final, Self
 import numpy as np
 
 from ngsgpu.device.memory import available_memory
-from ngsgpu.errors import output_error
+from ngsgpu.errors import NgsgpuError, output_error
 from ngsgpu.io.compress.source import unpacked_size
 from ngsgpu.io.output.temporary import close_folder, open_folder
 from ngsgpu.io.output.writer import OutputSet
@@ -73,12 +73,17 @@ class Places:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *error: object) -> None:
-        self._pool.shutdown(wait=True, cancel_futures=True)
+    def __exit__(self, _: object, error: object, *more: object) -> None:
+        # What steps have made before one that fails is whole; an interrupted run ends at once.
+        self._pool.shutdown(wait=True, cancel_futures=not isinstance(error, NgsgpuError))
         close_folder(self.folder, self._lock)
 
-    def keep(self, copies: Mapping[str, str]) -> None:
+    def keep(self, copies: Mapping[str, str], level: int | None = None) -> None:
         """Begin to copy files, by their targets, which appear together when all are whole.
+
+        Args:
+            copies: targets by files.
+            level: of compression; None: that of all others.
 
         Raises:
             OutputError: a target cannot be written.
@@ -86,7 +91,7 @@ class Places:
         if not copies:
             return
         outputs = OutputSet(
-            [*copies.values()], threads=self._threads, compression_level=self._level
+            [*copies.values()], threads=self._threads, compression_level=level or self._level
         )
         task = self._pool.submit(_copy, outputs, [*copies])
         self._copies |= dict.fromkeys(copies, task)

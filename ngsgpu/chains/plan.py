@@ -34,6 +34,7 @@ class Planned:
         words: its command line.
         makes: files of reads that it writes for later steps.
         copies: which of these are also outputs of the chain, and under which names.
+        level: of their compression; None: that of the chain.
         outputs: files that it writes for good.
         last_use: files of reads that no later step reads.
         sheet: lines of a sample sheet that it reads, by the path of this.
@@ -44,6 +45,7 @@ class Planned:
     words: list[str]
     makes: tuple[str, ...] = ()
     copies: Mapping[str, str] = field(default_factory=dict)
+    level: int | None = None
     outputs: tuple[str, ...] = ()
     last_use: tuple[str, ...] = ()
     sheet: Mapping[str, list[str]] = field(default_factory=dict)
@@ -124,10 +126,26 @@ class _Words:
                 hint = f"; did you mean {near[0]!r}?" if near else ""
                 raise _of_step(self._step, f"{self._step.command} has no option {name!r}{hint}")
             parameter = named[name]
-            if parameter.name in _OWN:
-                raise _of_step(self._step, f"{name!r} is the chain's to give; leave it out")
             found[parameter.name] = self._placed(parameter, value)
+        found |= self._typed()
+        if own := sorted(_OWN & found.keys()):
+            raise _of_step(self._step, f"{own[0]!r} is the chain's to give; leave it out")
         return found
+
+    def _typed(self) -> dict[str, Any]:
+        """The options of the step's arguments, by the names of parameters."""
+        import click
+
+        context = click.Context(self._command, **self._command.context_settings)
+        parser = self._command.make_parser(context)
+        try:
+            found, left, _ = parser.parse_args([*self._step.arguments])
+        except click.UsageError as error:
+            raise _of_step(self._step, error.format_message()) from error
+        if left:
+            raise _of_step(self._step, f"{left[0]!r} in its arguments is no option")
+        options = {own.name for own in self._known.values() if not own.option.is_argument}
+        return {name: value for name, value in found.items() if name in options}
 
     def _placed(self, parameter: Parameter, value: Any) -> Any:
         if isinstance(value, list):
@@ -171,6 +189,7 @@ class _Words:
             [*self._words(values)],
             tuple(self._reads.values()) if is_read else (),
             copies,
+            int(level) if (level := self._given.get("compress_level")) else None,
             (*(() if is_read else targets.values()), *self._written(values)),
             sheet=sheet,
         )

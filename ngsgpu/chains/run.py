@@ -21,6 +21,7 @@ from ngsgpu.chains.steps import Step
 from ngsgpu.classify.run.samples import Sample
 from ngsgpu.cli import app
 from ngsgpu.cli.adapter import Command, Group
+from ngsgpu.declared.outputs import declare_output
 from ngsgpu.errors import InputError, NgsgpuError, OutputError, output_error
 from ngsgpu.io.compress.formats import without_packing
 from ngsgpu.io.output.atomic import write_text_atomically
@@ -145,6 +146,8 @@ class Runs:
         begin = time.monotonic()
         with _made(out), logged(out / LOG), self._places(out, sample) as places:
             planned = self._plan(self._steps, sample, out, places)
+            for path in (path for own in planned for path in own.copies.values()):
+                declare_output(path)
             steps = run_steps(planned, places)
             between = "memory" if places.in_memory else str(places.folder)
         options = self._options

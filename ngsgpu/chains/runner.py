@@ -63,7 +63,7 @@ def run_steps(planned: Sequence[Planned], places: Places) -> list[dict[str, Any]
             context = own.command.prepare(own.words)
             with context:
                 own.command.invoke(context)
-            places.keep(own.copies)
+            places.keep(own.copies, own.level)
             places.remove(own.last_use)
         done.append(
             {

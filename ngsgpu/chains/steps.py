@@ -13,6 +13,7 @@ a step's name has its options, too:
 from __future__ import annotations
 
 import re
+import shlex
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -38,12 +39,15 @@ class Step:
         options: values by the names of parameters, with ``_`` for ``-``.
         keep: whether the reads that it writes are an output of the chain; None: those of the last
             step that writes reads are.
+        arguments: options as they are typed after the command, which come after ``options``;
+            paths in them are relative to the working directory.
     """
 
     name: str
     command: str
     options: Mapping[str, Any] = field(default_factory=dict)
     keep: bool | None = None
+    arguments: tuple[str, ...] = ()
 
 
 def presets() -> list[str]:
@@ -100,6 +104,7 @@ def with_settings(steps: Iterable[Step], settings: Iterable[str]) -> list[Step]:
     for name, own in given.items():
         step = found[name]
         options: dict[str, Any] = {"command": step.command, **step.options}
+        options["arguments"] = [shlex.quote(word) for word in step.arguments]
         options |= {key: texts if len(texts) > 1 else texts[0] for key, texts in own.items()}
         found[name] = _step("--set", name, options, step.keep)
     return list(found.values())
@@ -172,11 +177,25 @@ def _step(source: str, name: str, options: Mapping[str, Any], keep: bool | None 
         )
     own = {str(option).replace("-", "_"): value for option, value in options.items()}
     command, keep = own.pop("command", name), own.pop("keep", keep)
+    arguments = own.pop("arguments", [])
     if isinstance(keep, str) and keep in ("true", "false"):
         keep = keep == "true"
     if not isinstance(command, str) or not isinstance(keep, bool | None):
         raise InputError(source, f"{name}: 'command' is a name, 'keep' true or false", "correct it")
-    return Step(name, command, own, keep)
+    return Step(name, command, own, keep, _typed(source, name, arguments))
+
+
+def _typed(source: str, name: str, arguments: Any) -> tuple[str, ...]:
+    """The words of a text, or of several, as a shell takes them apart."""
+    texts = [arguments] if isinstance(arguments, str) else arguments
+    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+        raise InputError(source, f"{name}: 'arguments' is text", "write it as on the command line")
+    try:
+        return tuple(word for text in texts for word in shlex.split(text))
+    except ValueError as error:
+        raise InputError(
+            source, f"{name}: 'arguments' cannot be read ({error})", "close all quotes"
+        ) from error
 
 
 def _listed(found: Mapping[str, Step]) -> str:

@@ -8,7 +8,9 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -141,6 +143,26 @@ def test_a_chain_writes_what_its_commands_write(
     assert not [own for own in pieces.folder.iterdir() if own.name.startswith(".")]
 
 
+def test_options_as_they_are_typed(pieces: Pieces, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their files are in the working directory, and their compression is that of the command."""
+    here = pieces.folder / "here"
+    here.mkdir()
+    monkeypatch.chdir(here)
+    out = pieces.chain(
+        "--steps", "trim,merge",
+        "--set", "trim.arguments=--length_required 30 -z 9 -o 'a 1.fq.gz' -O 'a 2.fq.gz' -j a.json",
+        "--set", "merge.min-overlap=40", "--set", "merge.arguments=-m 20 --mask-ties --ihist a.txt",
+        *given(pieces, *PAIRS),
+    )  # fmt: skip
+    outputs = {"-o": "a 1.fq.gz", "-O": "a 2.fq.gz"}
+    pieces.step("trim --length_required 30 -z 9", PAIRS, outputs)
+    reads = ["-i", "a 1.fq.gz", "-I", "a 2.fq.gz"]
+    pieces.step("merge -m 20 --mask-ties", reads, MERGED | {"--ihist": "a.txt"})
+    (here / "a.json").unlink()
+    found = content(here) | {name: content(out)[name] for name in MERGED.values()}
+    assert found == content(pieces.one)
+
+
 def test_pairs_in_one_file(pieces: Pieces) -> None:
     """Stay in one as long as commands keep them so."""
     settings = ["--set", "correct.coverage=40", "--set", "correct.keep=yes"]
@@ -200,20 +222,30 @@ def test_a_sample_sheet(pieces: Pieces) -> None:
     assert not (out / "B/trim.stats.json").exists()
 
 
-def test_a_step_that_fails_leaves_what_stood_there(pieces: Pieces) -> None:
+def test_a_step_that_fails_leaves_what_stood_there(
+    pieces: Pieces, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Its message names it; earlier outputs are whole, and nothing else is left."""
+    copy = places._copy
+
+    def copy_slowly(*given: Any) -> None:
+        time.sleep(0.5)
+        copy(*given)
+
+    monkeypatch.setattr(places, "_copy", copy_slowly)
     out = pieces.folder / "chain"
     out.mkdir()
     write(out / "merged.fastq.gz", b"old")
     settings = ["--set", "correct.memory=60M", "--set", "trim.keep=true"]
+    settings += ["--set", "deplete.keep=true", "--set", f"deplete.index={pieces.made}/host.idx"]
     done = pieces.ngsgpu(
-        "run", "--steps", "trim,correct,merge", *settings, *given(pieces, *PAIRS),
+        "run", "--steps", "trim,deplete,correct,merge", *settings, *given(pieces, *PAIRS),
         "-o", out, *pieces.more, "--backend", "cpu",
     )  # fmt: skip
     assert done.status == 3
     assert done.error.startswith("step correct: ")
     assert (out / "merged.fastq.gz").read_bytes() == b"old"
-    kept = {"trimmed_1.fastq.gz", "trimmed_2.fastq.gz"}
+    kept = {f"{word}_{mate}.fastq.gz" for word in ("trimmed", "depleted") for mate in (1, 2)}
     assert kept <= content(out).keys()
     assert not any("corrected" in name or "unmerged" in name for name in content(out))
 

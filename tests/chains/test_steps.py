@@ -47,6 +47,9 @@ def test_steps_by_name_with_settings() -> None:
         Step("deplete", "deplete", {"index": "host.idx"}, False),
         Step("final", "correct", {"hashes": "4"}),
     ]
+    typed = with_settings(STEPS[:1], ["trim.arguments=-l 20", "trim.arguments='-3' -o 'a b.fq'"])
+    assert typed == [Step("trim", "trim", arguments=("-l", "20", "-3", "-o", "a b.fq"))]
+    assert with_settings(typed, ["trim.k=1"])[0].arguments == typed[0].arguments
     assert steps_of(["trim", "merge"]) == [Step("trim", "trim"), Step("merge", "merge")]
 
 
@@ -61,6 +64,8 @@ def test_steps_by_name_with_settings() -> None:
         ("steps = ['../trim']", "cannot be the name of a step"),
         ("steps = ['trim']\n[correct]\nk = 1", "there is no step 'correct'"),
         ("steps = ['trim']\n[trim]\nkeep = 3", "'keep' true or false"),
+        ("steps = ['trim']\n[trim]\narguments = 3", "'arguments' is text"),
+        ("steps = ['trim']\n[trim]\narguments = '\"'", "close all quotes"),
         ("steps = ['trim'\n", "is not what its name says"),
     ],
 )
@@ -93,6 +98,9 @@ def test_settings_that_are_none(setting: str) -> None:
         (["--steps", "correct", "--set", "correct.coverage=-3"], "step correct: --coverage must"),
         (["--steps", "correct", "--set", "correct.hashes=many"], "step correct: "),
         (["--steps", "correct", "--set", "correct.in1=a.fq"], "is the chain's to give"),
+        (["--steps", "correct", "--set", "correct.arguments=-i a.fq"], "'in1' is the chain's"),
+        (["--steps", "correct", "--set", "correct.arguments=--covrage 3"], "step correct: No such"),
+        (["--steps", "correct", "--set", "correct.arguments=a.fq"], "'a.fq' in its arguments"),
         (["--steps", "trim", "--set", "trim.cut_tail=perhaps"], "is true or false"),
         (["--steps", "trim,deplete"], "step deplete: Missing option"),
         (["--steps", "kmers", "--set", "kmers.keep=true"], "it writes no reads"),
