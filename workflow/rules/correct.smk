@@ -24,7 +24,7 @@ rule correct_pairs:
     benchmark:
         "results/benchmarks/correct_reads/{sample}.tsv"
     wildcard_constraints:
-        sample=PAIRED,
+        sample=apart("correct", PAIRED),
     priority: PRIORITY["correct"]
     retries: RETRIES
     conda:
@@ -58,7 +58,7 @@ rule correct_single:
     benchmark:
         "results/benchmarks/correct_reads/{sample}.tsv"
     wildcard_constraints:
-        sample=SINGLE,
+        sample=apart("correct", SINGLE),
     priority: PRIORITY["correct"]
     retries: RETRIES
     conda:

@@ -51,7 +51,7 @@ rule deplete_pairs:
     benchmark:
         "results/benchmarks/deplete_reads/{sample}.tsv"
     wildcard_constraints:
-        sample=PAIRED,
+        sample=apart("deplete", PAIRED),
     priority: PRIORITY["deplete"]
     retries: RETRIES
     conda:
@@ -85,7 +85,7 @@ rule deplete_single:
     benchmark:
         "results/benchmarks/deplete_reads/{sample}.tsv"
     wildcard_constraints:
-        sample=SINGLE,
+        sample=apart("deplete", SINGLE),
     priority: PRIORITY["deplete"]
     retries: RETRIES
     conda:

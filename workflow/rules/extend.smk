@@ -16,7 +16,7 @@ rule extend_pairs:
     benchmark:
         "results/benchmarks/extend_pairs/{sample}.tsv"
     wildcard_constraints:
-        sample=PAIRED,
+        sample=apart("extend", PAIRED),
     priority: PRIORITY["extend"]
     retries: RETRIES
     conda:

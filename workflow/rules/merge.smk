@@ -16,7 +16,7 @@ rule merge_pairs:
     benchmark:
         "results/benchmarks/merge_pairs/{sample}.tsv"
     wildcard_constraints:
-        sample=PAIRED,
+        sample=apart("merge", PAIRED),
     priority: PRIORITY["merge"]
     retries: RETRIES
     conda:

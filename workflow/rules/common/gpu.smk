@@ -52,16 +52,22 @@ def check_gpu():
         )
 
 
-def gpus(stage):
-    """GPUs that a job of a stage asks for: as many as the config says, if any are granted.
+def wanted_gpus(stage):
+    """GPUs for a stage: as many as the config says, if any are granted.
 
     Without a limit Snakemake would grant any number, also where there is no GPU, and also to those
     who use this workflow as a module and have never heard of it. So no limit means no GPU.
     Correction by k-mers takes one at most.
     """
-    wanted = min(config[stage]["gpu"], GPU_LIMIT or 0)
+    wanted = min(config[stage].get("gpu", 0), GPU_LIMIT or 0)
     if stage == "correct" and config["correct"]["method"] == "spectrum":
         wanted = min(wanted, 1)
+    return wanted
+
+
+def gpus(*stages):
+    """GPUs that a job asks for: as many as one of its stages takes."""
+    wanted = max(map(wanted_gpus, stages))
     return asked(wanted) if wanted else 0
 
 

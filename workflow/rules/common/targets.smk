@@ -158,6 +158,7 @@ def other_targets(wildcards):
         *(MULTIQC if config["multiqc"] else []),
         *multiqc_content(),
         *trimmed_and_depleted(),
+        *of_samples(CHAINS, CHAIN_RECORD),
         *reads_and_corrections(),
         *merged_and_extended(),
         *assemblies(),

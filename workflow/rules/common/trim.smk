@@ -3,7 +3,8 @@
 
 def trimmed_by(engine, samples):
     """Regular expression of the samples that an engine trims: the given one, or one of no sample."""
-    return samples if config["trim"]["engine"] == engine else one_of([])
+    wanted = samples if config["trim"]["engine"] == engine else one_of([])
+    return apart("trim", wanted)
 
 
 def trimmed_files(wildcards, output):

@@ -1,0 +1,374 @@
+# Which stages of a sample are one job (`chain` in the config), by `ngsgpu run`, in which the reads go from
+# stage to stage in memory. Functions and constants only.
+#
+# The outputs are those of the stages' own rules, so that nothing else depends on who made them. A job of
+# several stages makes all of their outputs anew; but a changed option of a later stage is no reason to do
+# earlier ones again. So a chain writes down the options of its stages beside its outputs, and when the
+# workflow starts, each sample's chain keeps those of its leading stages whose options are still the same
+# and whose outputs are as the chain left them; what follows is made from these by the stages' own rules.
+# Only when the first stage has to run again does the whole chain.
+#
+# This decides who makes an output. Whether it has to be made is decided by Snakemake, as ever: the rule
+# that keeps the leading stages has the code, the inputs and the options that it had when it made them,
+# and a stage's own rule has others. A mistake here costs time, never a result.
+
+import json
+import os
+import shlex
+from dataclasses import dataclass
+from itertools import pairwise
+
+# Outputs of the stages in the sample's folder, by the options of their commands that name them.
+CHAIN_OUTPUTS = {
+    "trim": {"json": "trim/fastp.json"},
+    "deplete": {"stats": "deplete/stats.json"},
+    "correct": {"stats": "correct/stats.json"},
+    "extend": {
+        "out": "extend/ngsgpu/extended.fastq.gz",
+        "remaining1": "extend/ngsgpu/remaining_R1.fastq.gz",
+        "remaining2": "extend/ngsgpu/remaining_R2.fastq.gz",
+        "stats": "extend/stats.json",
+    },
+    "merge": {
+        "out": "merge/merged.fastq.gz",
+        "unmerged1": "merge/unmerged_R1.fastq.gz",
+        "unmerged2": "merge/unmerged_R2.fastq.gz",
+        "ihist": "merge/inserts.txt",
+        "stats": "merge/stats.json",
+    },
+}
+CHAIN_RECORD = "chain/stages.txt"
+
+
+@dataclass(frozen=True)
+class Chain:
+    """Stages of a sample that are one job.
+
+    Attributes:
+        stages: in order.
+        record: what is written down of them, a line a stage; of stages that were made by an earlier
+            job, what that has written down, with those that are no longer its.
+    """
+
+    stages: tuple[str, ...]
+    record: tuple[str, ...]
+
+    @property
+    def recorded(self):
+        """The stages in the record."""
+        return [json.loads(line)[0] for line in self.record]
+
+
+def is_on(stage):
+    """Whether a stage takes part in the study."""
+    own = config[stage]
+    if stage == "deplete":
+        return bool(HOST)
+    return own["reads"] != "none" if "reads" in own else own["enabled"]
+
+
+def stage_before(stage):
+    """The stage whose reads a stage takes; None for those as sequenced."""
+    earlier = [own for own in ("trim", "deplete") if is_on(own)]
+    if stage in ("trim", "deplete"):
+        earlier = ["trim"] * (stage == "deplete" and is_on("trim"))
+    elif config[stage].get("reads") == CORRECTED:
+        return "correct"
+    return earlier[-1] if earlier else None
+
+
+def not_chained(stage):
+    """Why a stage can be in no chain; empty if it can."""
+    if not is_on(stage):
+        switch = {"deplete": "host", "extend": "reads", "merge": "reads"}
+        return f"it is switched off ({stage}.{switch.get(stage, 'enabled')})"
+    if stage == "trim" and config["trim"]["engine"] != "ngsgpu":
+        return f"trim.engine is {config['trim']['engine']}, which is a job of its own"
+    return ""
+
+
+def wrong_chain(stages):
+    """Say what is wrong with the stages that are to be one job."""
+    if stages and config["reproduce"]["stage"] != "none":
+        yield "published comparisons run each program by itself; leave it empty"
+    if len(stages) == 1:
+        yield f"{stages[0]} alone is no chain; name two stages or more, or none"
+    for stage in stages:
+        if why := not_chained(stage):
+            yield f"{stage}: {why}"
+    for before, stage in pairwise(stages):
+        own = stage_before(stage)
+        if own != before and not not_chained(stage):
+            taken = f"those of {own}" if own else "those as sequenced"
+            yield f"{stage} cannot follow {before}: the reads that it takes are {taken}"
+
+
+refuse("chain (in the config)", list(wrong_chain(config["chain"])))
+
+
+def takes_part(name, stage):
+    """Whether a sample goes through a stage that can be in a chain."""
+    if not_chained(stage):
+        return False
+    if stage in ("extend", "merge"):
+        return bool(STUDY[name].second)
+    taking = {"trim": trimmed_samples, "deplete": lambda names: DEPLETED}
+    return stage not in taking or name in taking[stage]([name])
+
+
+def stage_outputs(stage, is_paired):
+    """Outputs of a stage in the sample's folder, by the options that name them."""
+    if stage in ("extend", "merge"):
+        return CHAIN_OUTPUTS[stage]
+    files = ["R1.fastq.gz", "R2.fastq.gz"] if is_paired else ["reads.fastq.gz"]
+    reads = {f"out{number}": f"{stage}/{file}" for number, file in enumerate(files, 1)}
+    return reads | CHAIN_OUTPUTS[stage]
+
+
+def stage_options(name, stage):
+    """Options of a stage's command that decide its results, for a sample."""
+    own = {
+        "trim": "--disable_quality_filtering --dont_eval_duplication "
+        f"--report_title {shlex.quote(name)}",
+        "correct": correct_settings(),
+        "merge": "--flash" if config["merge"]["overlap"] == "flash" else "",
+    }
+    of_sample = stage in ("correct", "extend", "merge")
+    extra = extra_of(name, stage) if of_sample else config[stage]["extra"]
+    return f"{own.get(stage, '')} {extra}".strip()
+
+
+def record_line(name, stage):
+    """What is written down of a stage, a line."""
+    return json.dumps([stage, stage_options(name, stage)])
+
+
+def output_times(name, stage):
+    """When each output of a stage was changed, 0 if it is not there."""
+    for path in stage_outputs(stage, bool(STUDY[name].second)).values():
+        yield changed_at(placed(f"results/{name}/{path}"))
+
+
+def kept_chain(name):
+    """The leading stages of a sample's last chain that are as it left them; None if there are none."""
+    path = placed(f"results/{name}/{CHAIN_RECORD}")
+    try:
+        record = tuple(path.read_text().splitlines())
+        stages = [json.loads(line)[0] for line in record]
+    except (OSError, ValueError, LookupError, TypeError):
+        return None
+    written, kept = changed_at(path), []
+    for stage, line in zip(stages, record):
+        if stage not in CHAIN_OUTPUTS or not takes_part(name, stage):
+            break
+        if kept and stage_before(stage) != kept[-1]:
+            break
+        times = list(output_times(name, stage))
+        if (
+            line != record_line(name, stage)
+            or not 0 < min(times) <= max(times) <= written
+        ):
+            break
+        kept.append(stage)
+    if not kept or any(
+        changed_at(placed(read)) > written for read in reads_of(name, kept[0])
+    ):
+        return None
+    return Chain(tuple(kept), record)
+
+
+def whole_chain(name):
+    """The chain of a sample that the config describes; None if it has but one of the stages."""
+    stages = tuple(stage for stage in config["chain"] if takes_part(name, stage))
+    record = tuple(record_line(name, stage) for stage in stages)
+    return Chain(stages, record) if len(stages) > 1 else None
+
+
+def present_chain(name):
+    """The chain of a sample; None if its stages are jobs of their own, or have been."""
+    whole, kept = whole_chain(name), kept_chain(name)
+    if kept or not whole or placed(f"results/{name}/{CHAIN_RECORD}").exists():
+        return kept or whole
+    is_made = any(any(output_times(name, stage)) for stage in whole.stages)
+    return None if is_made else whole
+
+
+def reads_of(name, stage):
+    """The reads of a sample that a stage, which is before all others of a chain, takes."""
+    sample = {"trim": SEQUENCED, "deplete": TRIMMED}.get(stage, STUDY)[name]
+    return [*sample.first, *sample.second]
+
+
+def chains_of_study():
+    """The chains of all samples.
+
+    A job elsewhere, which is run by a Snakemake of its own, finds other files than were there when
+    the main process decided; so that tells in the environment what follows from the config alone.
+    """
+    told = json.loads(os.environ.get("NGSGPU_CHAINS", "{}"))
+    chains = {}
+    for name in STUDY:
+        key, chain = str(placed(f"results/{name}")), whole_chain(name)
+        if not workflow.is_main_process:
+            if key in told:
+                chain = told[key] and Chain(*map(tuple, told[key]))
+        elif (own := present_chain(name)) != chain:
+            chain = own
+            told[key] = own and [own.stages, own.record]
+        chains[name] = chain
+    os.environ["NGSGPU_CHAINS"] = json.dumps(told)
+    return {name: chain for name, chain in chains.items() if chain}
+
+
+CHAINS = chains_of_study()
+
+
+envvars:
+    "NGSGPU_CHAINS",
+
+
+def chained(name, stage):
+    """Whether a stage of a sample is part of a chain."""
+    return name in CHAINS and stage in CHAINS[name].stages
+
+
+def apart(stage, samples):
+    """Regular expression of the samples of one whose stage is a job of its own."""
+    names = one_of(name for name in STUDY if chained(name, stage))
+    return samples if names == one_of([]) else f"(?!(?:{names})/)(?:{samples})"
+
+
+@dataclass(frozen=True)
+class ChainRule:
+    """What is different in the rules of chains.
+
+    Attributes:
+        name: of the rule.
+        stages: in order.
+        is_paired: whether the samples have mates.
+        samples: regular expression of their names.
+    """
+
+    name: str
+    stages: tuple[str, ...]
+    is_paired: bool
+    samples: str
+
+    @property
+    def outputs(self):
+        """Outputs by stage and option."""
+        return {
+            f"{stage}_{option}": f"results/{{sample}}/{path}"
+            for stage in self.stages
+            for option, path in stage_outputs(stage, self.is_paired).items()
+        } | {"record": f"results/{{sample}}/{CHAIN_RECORD}"}
+
+    @property
+    def threads(self):
+        """Threads of the stage that has most."""
+        return max(config[stage]["threads"] for stage in self.stages)
+
+    @property
+    def priority(self):
+        """Priority of the stage that comes first."""
+        return max(PRIORITY[stage] for stage in self.stages)
+
+
+def chain_rules():
+    """The rules of the study's chains: one for all samples of a kind, and some that keep stages."""
+    samples = {}
+    for name, chain in CHAINS.items():
+        kind = "pairs" if STUDY[name].second else "single"
+        kind = "simulated" if name in DATASETS else kind
+        called = f"chain_{kind}"
+        if chain != whole_chain(name):
+            called = "_".join([called, *chain.stages])
+        samples.setdefault((called, chain.stages, kind != "single"), []).append(name)
+    return [ChainRule(*key, one_of(names)) for key, names in samples.items()]
+
+
+def reads_of_chain(mate):
+    """Input function: files of first mates, or of single-end reads (0), or of second mates (1)."""
+    functions = {
+        "trim": (sequenced_first, sequenced_second),
+        "deplete": (trimmed_first, trimmed_second),
+    }
+
+    def reads(wildcards):
+        stage = CHAINS[wildcards.sample].stages[0]
+        return functions.get(stage, (raw_first, raw_second))[mate](wildcards)
+
+    return reads
+
+
+def input_of_stage(stage, path):
+    """Input function: a file that a stage takes besides the reads, in chains with this stage."""
+
+    def file(wildcards):
+        if stage not in CHAINS[wildcards.sample].recorded or not is_on(stage):
+            return []
+        return (
+            path(wildcards) if callable(path) else path.format(sample=wildcards.sample)
+        )
+
+    return file
+
+
+def guard_chain(wildcards, input, output):
+    """Guard of a sample's chain: outputs of stages before one that fails stay."""
+    return guarded(input, [], output)
+
+
+def chain_settings(wildcards, input):
+    """Commands that put options for the steps and the adapters that were found into an array."""
+    stages = CHAINS[wildcards.sample].stages
+    steps = f"settings=(--steps {','.join(stages)})"
+    if "trim" not in stages:
+        return steps
+    each = 'settings+=(--set "trim.arguments=$(printf %q "$word")")'
+    adapters = adapter_options(wildcards, input)
+    return f'{steps}; {adapters}; for word in "${{options[@]}}"; do {each}; done'
+
+
+def chain_arguments(wildcards, input, output, resources):
+    """Options of ``ngsgpu run`` for the outputs and the options of each step."""
+    for stage in CHAINS[wildcards.sample].stages:
+        words = [
+            f"--{key.removeprefix(f'{stage}_')} {shlex.quote(str(path))}"
+            for key, path in output.items()
+            if key.startswith(f"{stage}_")
+        ]
+        if stage == "deplete":
+            words.append(f"--index {shlex.quote(str(input.host))}")
+        if "gpu" in config[stage] and resources.gpu > 1:
+            words.append(f"--gpus {max(1, min(wanted_gpus(stage), resources.gpu))}")
+        words.append(stage_options(wildcards.sample, stage))
+        setting = f"{stage}.arguments={' '.join(words)}"
+        yield f"--set {shlex.quote(setting)}"
+
+
+def chain_record(wildcards):
+    """What is written down of a sample's chain, a line a stage."""
+    return list(CHAINS[wildcards.sample].record)
+
+
+def chain_memory(wildcards, input, attempt):
+    """Memory of the stage that takes most, and for the reads between two stages."""
+    reads_mb = unpacked_mb([*listed(input.first), *listed(input.second)])
+    needed = [2000]
+    for stage in CHAINS[wildcards.sample].stages:
+        needed += [config[stage]["mem_mb"], PER_MB[stage][0] * reads_mb]
+        if stage == "deplete":
+            needed.append(unpacked_mb([input.host]) + 1000)
+    # Twice: what a stage reads, and what it writes.
+    return math.ceil(max(needed) + 2 * reads_mb) * 2 ** (attempt - 1)
+
+
+def chain_minutes(wildcards, input, attempt):
+    """Minutes of all stages."""
+    reads = [*listed(input.first), *listed(input.second)]
+    minutes = (
+        max(config[stage]["runtime"], needed_minutes(stage, reads))
+        for stage in CHAINS[wildcards.sample].stages
+    )
+    return sum(minutes) * 2 ** (attempt - 1)
