@@ -111,6 +111,26 @@ def test_ours_is_named_where_it_ran(tmp_path: Path) -> None:
     assert yaml.safe_load(software.read_text())["check_reads"] == {"ngsgpu": "0.1.0"}
 
 
+def test_a_chain_ran_what_it_made(tmp_path: Path) -> None:
+    """Its job is listed, and stands for those of its stages."""
+    study = written_study(tmp_path)
+    document = json.loads(study.read_text())
+    files = document["samples"][0]["files"]
+    write_json(tmp_path / "a/trim.json", by_ngsgpu(fastp()))
+    write_text(tmp_path / "benchmarks/chain_reads/a.tsv", "s\n1\n")
+    files["trim"] = "a/trim.json"
+    files["benchmarks"] = {"chain_reads": ["benchmarks/chain_reads/a.tsv"]}
+    write_json(study, document)
+    methods, software = tmp_path / "m.md", tmp_path / "s.yml"
+    arguments = [study, "-o", tmp_path / "r.html", "--methods", methods, "--software", software]
+    assert main(["report", *map(str, arguments)]) == 0
+    assert "Adapters were trimmed with `ngsgpu trim`" in methods.read_text()
+    ran = {
+        rule for rule, tools in yaml.safe_load(software.read_text()).items() if "ngsgpu" in tools
+    }
+    assert ran == {"chain_reads", "trim_reads", "correct_reads"}
+
+
 def test_tables_are_those_of_the_page(tmp_path: Path) -> None:
     folder, _, _ = exported(tmp_path)
     with (folder / "quality-reads.csv").open(newline="") as file:

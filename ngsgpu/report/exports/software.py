@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from ngsgpu.report.absent import read_note
 from ngsgpu.report.files import Json, is_by_fastp, load_fastp, load_json
-from ngsgpu.report.model import Study
+from ngsgpu.report.model import Sample, Study
 
 TOOL_OF_RULE: Final = {
     "simulate_reads": "art",
@@ -28,14 +28,23 @@ TOOL_OF_RULE: Final = {
 _OWN: Final = frozenset(
     {
         "find_adapters", "trim_reads", "check_reads", "deplete_reads", "correct_reads",
-        "merge_pairs", "extend_pairs", "count_kmers", "merge_candidates", "assemble_ngsgpu",
-        "build_unitigs", "evaluate_correction", "evaluate_merging", "evaluate_extension",
-        "evaluate_classification", "evaluate_mapped",
+        "merge_pairs", "extend_pairs", "chain_reads", "count_kmers", "merge_candidates",
+        "assemble_ngsgpu", "build_unitigs", "evaluate_correction", "evaluate_merging",
+        "evaluate_extension", "evaluate_classification", "evaluate_mapped",
     }
 )  # fmt: skip
 _STATISTICS: Final = (("deplete",), ("correct",), ("merge",), ("extend",))
 _TRIMMERS: Final = {"trim": "trim_reads", "qc": "check_reads"}
 """Rules that ran ngsgpu or fastp, by what they wrote, which says which of them."""
+_CHAIN: Final = "chain_reads"
+_CHAINED: Final = {
+    "trim": "trim_reads",
+    "deplete": "deplete_reads",
+    "correct": "correct_reads",
+    "merge": "merge_pairs",
+    "extend": "extend_pairs",
+}
+"""Rules for which the jobs of ``_CHAIN`` stand, by what they wrote."""
 
 
 @dataclass(frozen=True)
@@ -73,12 +82,7 @@ def read_runs(study: Study) -> Runs:
                 statistics.setdefault(str(own.get("schema")), []).append(own)
             elif key[0] in _TRIMMERS and is_by_fastp(load_fastp(path)):
                 by_fastp.add(_TRIMMERS[key[0]])
-    rules = frozenset(
-        rule.partition(" (")[0]
-        for sample in study.samples
-        for rule, paths in sample.files.benchmarks.items()
-        if any(path.is_file() for path in paths)
-    )
+    rules = frozenset(rule for sample in study.samples for rule in _rules(sample))
     of_runs = sorted(
         {str(own.get("version")) for runs in statistics.values() for own in runs} - {"None"}
     )
@@ -86,6 +90,18 @@ def read_runs(study: Study) -> Runs:
     if of_runs:
         versions["ngsgpu"] = ", ".join(of_runs)
     return Runs(statistics, rules, frozenset(by_fastp), versions)
+
+
+def _rules(sample: Sample) -> Iterator[str]:
+    """Rules with jobs for a sample; a chain's job counts as those of the stages that it made."""
+    measured = sample.files.benchmarks
+    for rule, paths in measured.items():
+        if any(path.is_file() for path in paths):
+            name = rule.partition(" (")[0]
+            yield name
+            if name == _CHAIN:
+                there = {key[0] for key, path in sample.files.paths.items() if path.is_file()}
+                yield from (own for stage, own in _CHAINED.items() if stage in there)
 
 
 def software_versions(runs: Runs) -> str:

@@ -200,6 +200,8 @@ def study_benchmarks():
     jobs = set()
     for name in sorted(STUDY):
         for keys, _, maker in results_of(name):
+            if chained(name, keys):
+                maker = "chain_reads"
             part = keys.split("/")[1:2]
             if keys.startswith("classification/"):
                 jobs.add((name, f"{maker} ({part[0]})", f"{maker}/{part[0]}/{name}"))
