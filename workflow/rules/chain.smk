@@ -1,7 +1,7 @@
 # Stages of a sample in one job, where the config names some (`chain`): `ngsgpu run` makes the outputs of
-# their own rules, and the reads go from stage to stage in memory. There is a rule for each kind of
+# the stages' rules, and the reads go from stage to stage in memory. There is a rule for each kind of
 # samples (chain_pairs, chain_single, chain_simulated), and others, named after their stages, for samples
-# whose later stages are made again by their own rules (common/chain.smk).
+# whose later stages are made again by their usual rules (common/chain.smk).
 
 CHAIN = (
     "{params.guard} {log:q}; {params.settings}; status=0; "
@@ -40,7 +40,7 @@ for own in chain_rules():
         resources:
             mem_mb=chain_memory,
             runtime=chain_minutes,
-            gpu=gpus(*own.stages),
+            gpu=own.gpu,
         params:
             guard=guard_chain,
             settings=chain_settings,

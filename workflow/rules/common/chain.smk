@@ -83,7 +83,9 @@ def not_chained(stage):
         switch = {"deplete": "host", "extend": "reads", "merge": "reads"}
         return f"it is switched off ({stage}.{switch.get(stage, 'enabled')})"
     if stage == "trim" and config["trim"]["engine"] != "ngsgpu":
-        return f"trim.engine is {config['trim']['engine']}, which is a job of its own"
+        return (
+            f"trim.engine is {config['trim']['engine']}, which runs as a separate job"
+        )
     return ""
 
 
@@ -185,7 +187,7 @@ def whole_chain(name):
 
 
 def present_chain(name):
-    """The chain of a sample; None if its stages are jobs of their own, or have been."""
+    """The chain of a sample; None if its stages are separate jobs, or have been."""
     whole, kept = whole_chain(name), kept_chain(name)
     if kept or not whole or placed(f"results/{name}/{CHAIN_RECORD}").exists():
         return kept or whole
@@ -202,8 +204,8 @@ def reads_of(name, stage):
 def chains_of_study():
     """The chains of all samples.
 
-    A job elsewhere, which is run by a Snakemake of its own, finds other files than were there when
-    the main process decided; so that tells in the environment what follows from the config alone.
+    A job elsewhere, which a separate Snakemake runs, finds other files than were there when the main
+    process decided; so that says in the environment which chains are not simply the config's.
     """
     told = json.loads(os.environ.get("NGSGPU_CHAINS", "{}"))
     chains = {}
@@ -233,7 +235,7 @@ def chained(name, stage):
 
 
 def apart(stage, samples):
-    """Regular expression of the samples of one whose stage is a job of its own."""
+    """Regular expression of the samples, out of the given one, of which a stage is a separate job."""
     names = one_of(name for name in STUDY if chained(name, stage))
     return samples if names == one_of([]) else f"(?!(?:{names})/)(?:{samples})"
 
@@ -246,12 +248,14 @@ class ChainRule:
         name: of the rule.
         stages: in order.
         is_paired: whether the samples have mates.
+        keeps: whether it stands for what an earlier job made.
         samples: regular expression of their names.
     """
 
     name: str
     stages: tuple[str, ...]
     is_paired: bool
+    keeps: bool
     samples: str
 
     @property
@@ -269,6 +273,11 @@ class ChainRule:
         return max(config[stage]["threads"] for stage in self.stages)
 
     @property
+    def gpu(self):
+        """GPUs; none for rules that keep stages: they hardly ever run, and no profile knows them."""
+        return 0 if self.keeps else gpus(*self.stages)
+
+    @property
     def priority(self):
         """Priority of the stage that comes first."""
         return max(PRIORITY[stage] for stage in self.stages)
@@ -280,10 +289,10 @@ def chain_rules():
     for name, chain in CHAINS.items():
         kind = "pairs" if STUDY[name].second else "single"
         kind = "simulated" if name in DATASETS else kind
-        called = f"chain_{kind}"
-        if chain != whole_chain(name):
-            called = "_".join([called, *chain.stages])
-        samples.setdefault((called, chain.stages, kind != "single"), []).append(name)
+        keeps = chain != whole_chain(name)
+        called = "_".join(["chain", kind, *(chain.stages if keeps else ())])
+        key = called, chain.stages, kind != "single", keeps
+        samples.setdefault(key, []).append(name)
     return [ChainRule(*key, one_of(names)) for key, names in samples.items()]
 
 
