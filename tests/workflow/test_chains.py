@@ -70,7 +70,7 @@ def test_one_job_in_place_of_several(
         (["trim", "deplete"], {}, "deplete: it is switched off (deplete.host)"),
         (["trim", "correct"], {"trim": {"enabled": False}}, "it is switched off (trim.enabled)"),
         (["correct", "merge"], {"merge": {"reads": "none"}}, "it is switched off (merge.reads)"),
-        (["trim", "correct"], {"trim": {"engine": "fastp"}}, "trim.engine is fastp, which runs as a"),
+        (["trim", "correct"], {"trim": {"engine": "fastp"}}, "trim.engine is fastp, which runs"),
         (["correct", "trim"], {}, "trim cannot follow correct: the reads that it takes"),
         (["trim", "merge"], {}, "the reads that it takes are those of correct"),
         (["correct", "extend", "merge"], {}, "merge cannot follow extend: the reads that it takes"),

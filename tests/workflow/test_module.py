@@ -80,6 +80,25 @@ rule fetch:
     assert report.stat().st_size > 0
 
 
+def test_chains_keep_their_stages_below_a_prefix(host: Callable[..., str], study: Path) -> None:
+    target, prefix = "elsewhere/results/small/merge/merged.fastq.gz", '    prefix: "elsewhere"'
+    settings: dict[str, Any] = {"chain": ["trim", "correct", "merge"]}
+    settings["merge"] = {"reads": "corrected"}
+    lanes = [f"data/na12878_lane1_R{mate}.fastq.gz" for mate in (1, 2)]
+    sheet = "sample\tfastq_1\tfastq_2\n" + "\t".join(["small", *lanes]) + "\n"
+
+    def run() -> set[str]:
+        said = host(target, prefix, sheet=sheet, **settings)
+        return set(re.findall(r"^localrule (\w+):", said, re.MULTILINE))
+
+    assert run() == {"reads_find_adapters", "reads_chain_pairs"}
+    assert (study / "elsewhere/results/small/correct/R1.fastq.gz").exists()
+    assert run() == set()
+    settings["merge"] = {"reads": "corrected", "extra": "--min-overlap 30"}
+    assert run() == {"reads_merge_pairs"}
+    assert run() == set()
+
+
 def test_module_of_git_is_up_to_date_once_it_has_run(
     host: Callable[..., str], study: Path, tmp_path: Path
 ) -> None:
