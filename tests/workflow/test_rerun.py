@@ -92,10 +92,12 @@ def test_endings_are_those_of_the_package() -> None:
     assert names["PACKED_ENDINGS"] == PACKED_ENDINGS
 
 
-def test_everything_that_is_kept_is_a_target(snakemake: Snakemake, study: Path) -> None:
+@pytest.mark.parametrize("chain", ["", "trim, deplete, correct, extend"])
+def test_everything_that_is_kept_is_a_target(snakemake: Snakemake, study: Path, chain: str) -> None:
     (study / "host.fa").touch()
     (study / "more.yaml").write_text(
         "extend: {konnector: true, assemble: [single, merged]}\ndeplete: {host: host.fa}\n"
+        f"chain: [{chain}]\n"
     )
     configs = ("--configfile", "config/config.yaml", "more.yaml", "--config", "multiqc=True")
     said = run(snakemake, "--dry-run", *configs)
