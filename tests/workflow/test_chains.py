@@ -107,6 +107,33 @@ def test_resources_are_those_of_the_stages(snakemake: Snakemake, study: Path) ->
     assert "--gpus 1" in job.partition("merge.arguments")[2]
 
 
+@pytest.mark.parametrize(
+    ("letters", "file", "rule"),
+    [
+        ("", "merge/stats.json", "chain_pairs"),
+        ("aaa", "merge/stats.json", "merge_pairs"),
+        ("aLa", "trim/R1.fastq.gz", "chain_pairs_trim_correct"),
+        ("aLa", "merge/stats.json", "merge_pairs"),
+    ],
+)
+def test_a_job_elsewhere_is_told_the_chains(
+    snakemake: Snakemake, study: Path, letters: str, file: str, rule: str
+) -> None:
+    """Whatever files it finds: a letter a sample, the main process's (common/chain.smk)."""
+    told = {"NGSGPU_CHAINS": json.dumps({"results": letters}), "NGSGPU_LIMIT": "none"}
+    name = "results/na12878_8kb"
+    if letters:
+        (study / name / "correct").mkdir(parents=True)
+        (study / name / "correct/R1.fastq.gz").touch()
+    plan = snakemake(
+        "--dry-run", "--mode", "remote", "--cores", "1", "--force",
+        *configured(study, chain=["trim", "correct", "merge"]), "--", f"{name}/{file}",
+        env=told | {"NGSGPU_FAILED_SAMPLES": "stop"},
+    )  # fmt: skip
+    assert plan.returncode == 0, plan.stdout
+    assert jobs(plan.stdout)[rule] == 1
+
+
 @pytest.fixture
 def small(study: Path) -> Path:
     """A sample of pairs in two lanes and one of single reads, with a host, and not much else."""

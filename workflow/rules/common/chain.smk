@@ -15,6 +15,7 @@
 import json
 import os
 import shlex
+import string
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -38,6 +39,7 @@ CHAIN_OUTPUTS = {
     },
 }
 CHAIN_RECORD = "chain/stages.txt"
+LETTERS = string.ascii_letters + string.digits + "-_"
 
 
 @dataclass(frozen=True)
@@ -48,10 +50,12 @@ class Chain:
         stages: in order.
         record: what is written down of them, a line a stage; of stages that were made by an earlier
             job, what that has written down, with those that are no longer its.
+        keeps: whether an earlier job made them, and they are not simply what the config asks for.
     """
 
     stages: tuple[str, ...]
     record: tuple[str, ...]
+    keeps: bool = False
 
     @property
     def recorded(self):
@@ -151,19 +155,24 @@ def output_times(name, stage):
         yield changed_at(placed(f"results/{name}/{path}"))
 
 
-def kept_chain(name):
-    """The leading stages of a sample's last chain that are as it left them; None if there are none."""
+def recorded_lines(name):
+    """What the last chain of a sample has written down; nothing if it did not, or was no chain."""
     path = placed(f"results/{name}/{CHAIN_RECORD}")
     try:
-        record = tuple(path.read_text().splitlines())
-        stages = [json.loads(line)[0] for line in record]
+        lines = tuple(path.read_text().splitlines())
+        known = all(json.loads(line)[0] in CHAIN_OUTPUTS for line in lines)
     except (OSError, ValueError, LookupError, TypeError):
-        return None
+        return ()
+    return lines if known else ()
+
+
+def kept_chain(name):
+    """The leading stages of a sample's last chain that are as it left them; None if there are none."""
+    path, record = placed(f"results/{name}/{CHAIN_RECORD}"), recorded_lines(name)
+    stages = Chain((), record).recorded
     written, kept = changed_at(path), []
     for stage, line in zip(stages, record):
-        if stage not in CHAIN_OUTPUTS or not takes_part(name, stage):
-            break
-        if kept and stage_before(stage) != kept[-1]:
+        if not takes_part(name, stage) or kept and stage_before(stage) != kept[-1]:
             break
         times = list(output_times(name, stage))
         if (
@@ -176,7 +185,9 @@ def kept_chain(name):
         changed_at(placed(read)) > written for read in reads_of(name, kept[0])
     ):
         return None
-    return Chain(tuple(kept), record)
+    whole = whole_chain(name)
+    is_whole = whole and (whole.stages, whole.record) == (tuple(kept), record)
+    return Chain(tuple(kept), record, keeps=not is_whole)
 
 
 def whole_chain(name):
@@ -201,24 +212,42 @@ def reads_of(name, stage):
     return [*sample.first, *sample.second]
 
 
+def letter_of(chain):
+    """The stages of a chain, and whether it keeps them, as a letter."""
+    if chain is None:
+        return LETTERS[0]
+    bits = sum(1 << list(CHAIN_OUTPUTS).index(stage) for stage in chain.stages)
+    return LETTERS[bits + 32 * chain.keeps]
+
+
+def chain_of_letter(name, letter):
+    """The chain of a sample that ``letter_of`` made a letter of."""
+    number = LETTERS.index(letter)
+    stages = tuple(
+        stage for bit, stage in enumerate(CHAIN_OUTPUTS) if number >> bit & 1
+    )
+    own = tuple(record_line(name, stage) for stage in stages)
+    keeps = number >= 32
+    record = (keeps and recorded_lines(name)) or own
+    return Chain(stages, record, keeps) if stages else None
+
+
 def chains_of_study():
     """The chains of all samples.
 
     A job elsewhere, which a separate Snakemake runs, finds other files than were there when the main
-    process decided; so that says in the environment which chains are not simply the config's.
+    process decided; so that tells it by the environment, in a letter a sample.
     """
     told = json.loads(os.environ.get("NGSGPU_CHAINS", "{}"))
-    chains = {}
-    for name in STUDY:
-        key, chain = str(placed(f"results/{name}")), whole_chain(name)
-        if not workflow.is_main_process:
-            if key in told:
-                chain = told[key] and Chain(*map(tuple, told[key]))
-        elif (own := present_chain(name)) != chain:
-            chain = own
-            told[key] = own and [own.stages, own.record]
-        chains[name] = chain
-    os.environ["NGSGPU_CHAINS"] = json.dumps(told)
+    key = str(placed("results"))
+    if workflow.is_main_process:
+        chains = {name: present_chain(name) for name in STUDY}
+        told[key] = "".join(map(letter_of, chains.values()))
+        os.environ["NGSGPU_CHAINS"] = json.dumps(told)
+    elif len(letters := told.get(key, "")) == len(STUDY):
+        chains = {name: chain_of_letter(name, own) for name, own in zip(STUDY, letters)}
+    else:
+        chains = {name: whole_chain(name) for name in STUDY}
     return {name: chain for name, chain in chains.items() if chain}
 
 
@@ -260,7 +289,7 @@ class ChainRule:
 
     @property
     def outputs(self):
-        """Outputs by stage and option."""
+        """Outputs by stage and option, the record last: Snakemake touches them in this order."""
         return {
             f"{stage}_{option}": f"results/{{sample}}/{path}"
             for stage in self.stages
@@ -289,9 +318,8 @@ def chain_rules():
     for name, chain in CHAINS.items():
         kind = "pairs" if STUDY[name].second else "single"
         kind = "simulated" if name in DATASETS else kind
-        keeps = chain != whole_chain(name)
-        called = "_".join(["chain", kind, *(chain.stages if keeps else ())])
-        key = called, chain.stages, kind != "single", keeps
+        called = "_".join(["chain", kind, *(chain.stages if chain.keeps else ())])
+        key = called, chain.stages, kind != "single", chain.keeps
         samples.setdefault(key, []).append(name)
     return [ChainRule(*key, one_of(names)) for key, names in samples.items()]
 
