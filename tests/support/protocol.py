@@ -86,7 +86,11 @@ STAGES = {
         f"extend --outward --insert-size {INSERT} --insert-sd 10", {"-o": "extended.fq", **REST}
     ),
     "kmers": Stage(
-        "kmers count -k 21", {"-o": "counts", "--histo": "histogram"}, "", statistics=False
+        # Of streams it does not know how many k-mers there are, and takes all that it may.
+        "kmers count -k 21 --gpu-memory 1G",
+        {"-o": "counts", "--histo": "histogram"},
+        "",
+        statistics=False,
     ),
     "classify": Stage(
         "classify -d {database} --coverage-filter 0.1", {"-o": "calls.tsv", "--report": "report"}
