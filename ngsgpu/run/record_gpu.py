@@ -34,13 +34,13 @@ logger = logging.getLogger("ngsgpu")
 TILE_UNITS: Final = 64
 """Units per block of the kernels; kTileUnits of ``record.cuh``."""
 
-_MEMORY_PER_CHUNK_BYTE: Final = 32
+MEMORY_PER_CHUNK_BYTE: Final = 32
 """Device memory, in chunks: slots of two files, outputs of three batches, and what is found."""
 
-LEAST_BYTES: Final = _MEMORY_PER_CHUNK_BYTE * MIN_CHUNK
+LEAST_BYTES: Final = MEMORY_PER_CHUNK_BYTE * MIN_CHUNK
 """Device memory with which the records can be read."""
 
-_BATCHES: Final = 3
+BATCHES: Final = 3
 """Batches on the device: one being worked on, and two being written."""
 
 
@@ -167,7 +167,7 @@ def run_on_gpu(
         DeviceError: CUDA fails.
     """
     if memory is not None:
-        chunk_bytes = min(chunk_bytes, max(MIN_CHUNK, memory // _MEMORY_PER_CHUNK_BYTE))
+        chunk_bytes = min(chunk_bytes, max(MIN_CHUNK, memory // MEMORY_PER_CHUNK_BYTE))
     with DeviceWriter(files, threads=min(threads, MAX_READERS)) as writer:
         kernels = kernels_for(chunk_bytes)
         run = _Run(kernels, writer, chunk_bytes, advance)
@@ -225,10 +225,10 @@ class _Run:
         if not self._batches:
             most = len(records.parts[0][0].slot.seq_start)
             self._batches = [
-                ResultBatch(self._kernels.sizes, most, self._kernels.FOUND) for _ in range(_BATCHES)
+                ResultBatch(self._kernels.sizes, most, self._kernels.FOUND) for _ in range(BATCHES)
             ]
         batch = self._batches[self._turn]
-        self._turn = (self._turn + 1) % _BATCHES
+        self._turn = (self._turn + 1) % BATCHES
         for event in batch.copied:
             self._stream.wait_event(event)
         self._kernels.launch(batch, records)

@@ -1,0 +1,424 @@
+// Trimming on the GPU: ngsgpu/trim/cpu.py over the records of parsed chunks.
+//
+// In this order: hash_units, count_reads of the reads as they are, trim_units, count_reads of those
+// that are kept, write_units. Qualities of Phred+64 are made Phred+33 where they are, by the first
+// count_reads, and corrected bases replaced, by trim_units.
+#include "ngsgpu/run/record.cuh"
+#include "ngsgpu/trim/cuda/overlap.cuh"
+#include "ngsgpu/trim/cuda/records.cuh"
+
+namespace {
+
+// The outputs of ngsgpu/trim/cpu.py, in its order.
+enum OutputNumber { kKept1, kKept2, kUnpaired1, kUnpaired2, kFailed, kOutputs, kNoOutput = 255 };
+
+constexpr int kOthers = 2;      // adapters before the sequences that are looked for in all reads
+constexpr int kNeed = 4;        // bases by which the adapters must be found
+constexpr int kMostInsert = 512;
+constexpr u32 kMateFailed = kResults;
+
+// The counters, as SECTIONS of ngsgpu/trim/gpu.py; the totals and the rest as in
+// ngsgpu/trim/counts.py.
+enum Counter {
+    kTrimmedReads = kResults,
+    kTrimmedBases,
+    kCorrectedReads,
+    kCorrectedBases,
+    kUnits,
+    kTails,
+    kInserts = kTails + 8,
+    kBegun = kInserts + kMostInsert + 1,  // adapters without their first bases, by mate and how many
+    kBegunOfMate = 5,
+    kCounters = kBegun + 2 * kBegunOfMate
+};
+
+// Where what was cut off as an adapter goes, each followed by a line feed; nullptr: nowhere.
+struct Notes {
+    u8* texts[2];
+    u32* sizes;
+};
+
+// Trims a unit, and counts.
+struct Trimmer {
+    const Rules& rules;
+    const Notes& notes;
+    u32* counted;
+
+    __device__ __forceinline__ void count(int counter, u32 more) const {
+        atomicAdd(counted + counter, more);
+    }
+
+    // Cut off what is behind a length, and note it as an adapter.
+    __device__ __forceinline__ void end_at(Read* read, int length, int mate) const {
+        if (length >= read->length()) return;
+        const int start = read->begin + length, size = read->end - start;
+        count(kTrimmedBases, u32(size));
+        if (notes.texts[mate] != nullptr) {
+            u8* const text = notes.texts[mate] + atomicAdd(notes.sizes + mate, u32(size) + 1);
+            for (int i = 0; i < size; ++i) text[i] = read->bases[start + i];
+            text[size] = '\n';
+        }
+        read->end = start;
+    }
+
+    // Cut the adapter of first or second mates off.
+    __device__ __forceinline__ void cut_adapter(Read* read, int mate) const {
+        const int at = find_adapter(*read, mate, rules, kNeed);
+        if (at == kNowhere) return;
+        count(kTrimmedReads, 1);
+        if (at >= 0) return end_at(read, at, mate);
+        const i64 size = rules.adapter_ends[mate + 1] - rules.adapter_ends[mate];
+        count(kTrimmedBases, u32(size + at));
+        count(kBegun + mate * kBegunOfMate - at, 1);
+        read->end = read->begin;
+    }
+
+    // Cut off all sequences that are looked for in all reads, one after the other.
+    __device__ __forceinline__ void cut_others(Read* read) const {
+        for (int number = kOthers; number < rules.sequences; ++number) {
+            const int at = find_adapter(*read, number, rules, rules.others_need);
+            if (at != kNowhere) read->shorten(max(0, at));
+        }
+    }
+
+    __device__ __forceinline__ void end_trimming(Read* read, int mate) const {
+        if (rules.poly_x) {
+            int bases;
+            const int base = cut_poly_x(read, rules.poly_x, &bases);
+            if (base >= 0) {
+                count(kTails + base, 1);
+                count(kTails + 4 + base, u32(bases));
+            }
+        }
+        if (rules.longest[mate] > 0) read->shorten(rules.longest[mate]);
+    }
+
+    __device__ __forceinline__ void count_insert(const Read& read1, const Read& read2,
+                                                 const Overlap& overlap, int fronts) const {
+        int size = kMostInsert;
+        if (overlap.found && overlap.offset > 0)
+            size = read1.length() + read2.length() - overlap.length + fronts;
+        else if (overlap.found)
+            size = overlap.length + fronts;
+        count(kInserts + min(size, kMostInsert), 1);
+    }
+
+    // Cut tails and adapters off both mates, of which ``cut1`` and ``cut2`` bases were cut before.
+    __device__ __forceinline__ void trim_pair(Read* read1, Read* read2, int cut1, int cut2,
+                                              u8* turned) const {
+        if (rules.poly_g) {
+            cut_poly_g(read1, rules.poly_g);
+            cut_poly_g(read2, rules.poly_g);
+        }
+        const Overlap overlap = find_overlap(*read1, *read2, turned, rules);
+        count_insert(*read1, *read2, overlap, cut1 + cut2);
+        if (rules.corrects) {
+            int reads;
+            const int bases = correct(*read1, *read2, overlap, &reads);
+            count(kCorrectedReads, u32(reads));
+            count(kCorrectedBases, u32(bases));
+        }
+        if (rules.trims_adapters) {
+            if (overlap.found && overlap.offset < 0) {
+                end_at(read1, overlap.length + cut2, 0);
+                end_at(read2, overlap.length + cut1, 1);
+                count(kTrimmedReads, 2);
+            } else {
+                cut_adapter(read1, 0);
+                cut_adapter(read2, 1);
+            }
+            cut_others(read1);
+            cut_others(read2);
+        }
+        end_trimming(read1, 0);
+        end_trimming(read2, 1);
+    }
+
+    // Cut tails and adapters off a read without mate.
+    __device__ __forceinline__ void trim_read(Read* read) const {
+        if (rules.poly_g) cut_poly_g(read, rules.poly_g);
+        if (rules.trims_adapters) {
+            cut_adapter(read, 0);
+            cut_others(read);
+        }
+        end_trimming(read, 0);
+    }
+};
+
+__device__ __forceinline__ bool writes(const Rules& rules, u32 output) {
+    return rules.wanted >> output & 1;
+}
+
+__device__ __forceinline__ void send(Trimmed* own, int mate, bool wanted, u32 output, int reason) {
+    if (!wanted) return;
+    own->output[mate] = u8(output);
+    own->reason[mate] = u8(reason);
+}
+
+// Decide where each mate goes.
+__device__ __forceinline__ void send_unit(Trimmed* own, int result1, int result2, bool duplicate,
+                                          const Rules& rules) {
+    own->output[0] = own->output[1] = kNoOutput;
+    own->reason[0] = own->reason[1] = kPassed;
+    own->kept = result1 == kPassed && result2 == kPassed && !duplicate;
+    if (duplicate) return;
+    const bool failed = writes(rules, kFailed), alone1 = writes(rules, kUnpaired1),
+               alone2 = writes(rules, kUnpaired2);
+    const u32 second = rules.interleaved ? kKept1 : kKept2;
+    if (result1 == kPassed && result2 == kPassed) {
+        send(own, 0, writes(rules, kKept1), kKept1, kPassed);
+        send(own, 1, rules.paired && writes(rules, second), second, kPassed);
+    } else if (!rules.paired) {
+        send(own, 0, failed, kFailed, result1);
+    } else if (result1 == kPassed) {
+        send(own, 0, failed, kFailed, kMateFailed);
+        send(own, 0, alone1, kUnpaired1, kPassed);
+        send(own, 1, failed, kFailed, result2);
+    } else if (result2 == kPassed) {
+        send(own, 0, failed, kFailed, result1);
+        send(own, 1, failed, kFailed, kMateFailed);
+        send(own, 1, alone1 || alone2, alone2 ? kUnpaired2 : kUnpaired1, kPassed);
+    } else {
+        send(own, 0, failed && !rules.as_fastp, kFailed, result1);
+        send(own, 1, failed && !rules.as_fastp, kFailed, result2);
+    }
+}
+
+// The last base of a mate that is all UMI, but for which it would be corrected unseen; or 0.
+__device__ __forceinline__ u8 last_of_umi(const Read& read, bool has_umi, const Rules& rules) {
+    return has_umi && read.end > 0 && read.begin < min(read.end, rules.umi_length)
+               ? read.bases[read.end - 1]
+               : 0;
+}
+
+}  // namespace
+
+// Hash all letters of each unit, as _hash_units of ngsgpu/trim/duplicates.py.
+//
+// ``codes``: u64[256]; ``factors``: u64[2048]; ``keys``: u64[units].
+//
+// Grid: one block per kTileUnits units; block: kThreads, one warp per unit. Bytes: bases in, 8 out
+// per unit, the tables (from L1). Operations: about 8 per base.
+extern "C" __global__ void __launch_bounds__(kThreads)
+    hash_units(u8* raw1, const u32* line_end1, const u32* seq_start1, const u32* qual_start1,
+               const int* lengths1, u32 begin1, u32 record1, u8* raw2, const u32* line_end2,
+               const u32* seq_start2, const u32* qual_start2, const int* lengths2, u32 begin2,
+               u32 record2, u32 step, u32 units, u32 paired, u64 mask, const u64* codes,
+               const u64* factors, u64* keys) {
+    const Mates mates[2] = {
+        {raw1, line_end1, seq_start1, qual_start1, lengths1, begin1, record1, step},
+        {raw2, line_end2, seq_start2, qual_start2, lengths2, begin2, record2, step}};
+    const u32 lane = threadIdx.x & 31;
+    for (u32 entry = threadIdx.x / 32; entry < kTileUnits; entry += kWarps) {
+        const u32 unit = blockIdx.x * kTileUnits + entry;
+        if (unit >= units) break;
+        u64 key = 0, before = 0;
+        for (u32 mate = 0; mate < 1 + paired; ++mate) {
+            const Read read = mates[mate].read(unit);
+            for (int i = int(lane); i < read.end; i += 32) {
+                const u64 place = before + u64(i);
+                key += factors[place & 2047] * (codes[read.bases[i]] + place);
+            }
+            before += u64(read.end);
+        }
+        for (int distance = 16; distance > 0; distance /= 2)
+            key += __shfl_xor_sync(kAll, key, distance);
+        if (lane == 0) keys[unit] = key & mask;
+    }
+}
+
+// Count the reads of one mate: all as they are, or with ``trimmed`` what is left of those that are
+// kept. Qualities of Phred+64 (``is_64``) are made Phred+33.
+//
+// ``content`` and ``quality``: u64[cycles][kLetters], letters and the sum of their qualities;
+// ``kmers``: u64[kKmers]; ``totals``: u64[4].
+//
+// Grid: one block per kCountedUnits units; block: kThreads, one warp per read. Bytes: bases and
+// qualities in. Operations: about 40 per base, two atomics in shared memory among them; about 2,500
+// atomics per block, and two per base beyond kCycles.
+constexpr u32 kCountedUnits = 256;
+constexpr u32 kCycles = 512;  // of which counts are summed in shared memory
+constexpr u32 kLetters = 8;   // told apart by their lowest three bits
+constexpr int kKmer = 5;
+constexpr u32 kKmers = 1u << 2 * kKmer;
+constexpr u32 kShift = 16;    // kCountedUnits qualities need less
+
+extern "C" __global__ void __launch_bounds__(kThreads)
+    count_reads(u8* raw, const u32* line_end, const u32* seq_start, const u32* qual_start,
+                const int* lengths, u32 begin, u32 record, u32 step, u32 units, u32 mate,
+                const Trimmed* trimmed, u32 is_64, u64* content, u64* quality, u64* kmers,
+                u64* totals) {
+    __shared__ u32 cells[kCycles * kLetters];
+    __shared__ u32 counted[kKmers];
+    __shared__ u32 sums[4];
+    for (u32 i = threadIdx.x; i < kCycles * kLetters; i += kThreads) cells[i] = 0;
+    for (u32 i = threadIdx.x; i < kKmers; i += kThreads) counted[i] = 0;
+    if (threadIdx.x < 4) sums[threadIdx.x] = 0;
+    __syncthreads();
+    const Mates mates = {raw, line_end, seq_start, qual_start, lengths, begin, record, step};
+    const u32 lane = threadIdx.x & 31;
+    for (u32 entry = threadIdx.x / 32; entry < kCountedUnits; entry += kWarps) {
+        const u32 unit = blockIdx.x * kCountedUnits + entry;
+        if (unit >= units) break;
+        Read read = mates.read(unit);
+        if (trimmed != nullptr) {
+            if (!trimmed[unit].kept) continue;
+            read.begin = trimmed[unit].begin[mate];
+            read.end = trimmed[unit].end[mate];
+        }
+        u32 good = 0, best = 0;
+        for (int i = read.begin + int(lane); i < read.end; i += 32) {
+            if (is_64) read.qualities[i] = u8(max(kLowest, read.qualities[i] - 31));
+            const u32 score = read.qualities[i] - kLowest;
+            good += score >= 20;
+            best += score >= 30;
+            const u32 cell = u32(i - read.begin) * kLetters + (read.bases[i] & (kLetters - 1));
+            if (cell < kCycles * kLetters) {
+                atomicAdd(cells + cell, (1u << kShift) + score);
+            } else {
+                atomicAdd(content + cell, 1ull);
+                atomicAdd(quality + cell, u64(score));
+            }
+            if (i - read.begin < kKmer - 1) continue;
+            u32 kmer = 0;
+            bool known = true;
+            for (int at = i - (kKmer - 1); at <= i; ++at) {
+                const u8 letter = read.bases[at];
+                known = known && (letter == 'A' || letter == 'C' || letter == 'G' || letter == 'T');
+                // A, C, T and G by these two bits; fastp has A, T, C and G.
+                const u32 code = letter >> 1 & 3;
+                kmer = kmer << 2 | (code == 1 ? 2 : code == 2 ? 1 : code);
+            }
+            if (known) atomicAdd(counted + kmer, 1u);
+        }
+        good = __reduce_add_sync(kAll, good);
+        best = __reduce_add_sync(kAll, best);
+        if (lane != 0) continue;
+        atomicAdd(sums, 1u);
+        atomicAdd(sums + 1, u32(read.length()));
+        atomicAdd(sums + 2, good);
+        atomicAdd(sums + 3, best);
+    }
+    __syncthreads();
+    for (u32 i = threadIdx.x; i < kCycles * kLetters; i += kThreads) {
+        if (cells[i] == 0) continue;
+        atomicAdd(content + i, u64(cells[i] >> kShift));
+        atomicAdd(quality + i, u64(cells[i] & ((1u << kShift) - 1)));
+    }
+    for (u32 i = threadIdx.x; i < kKmers; i += kThreads)
+        if (counted[i]) atomicAdd(kmers + i, u64(counted[i]));
+    if (threadIdx.x < 4 && sums[threadIdx.x])
+        atomicAdd(totals + threadIdx.x, u64(sums[threadIdx.x]));
+}
+
+// Trim each unit, decide where it goes, and the offset of its records within its tile's bytes of
+// each output.
+//
+// ``duplicate``: u8[units], whether units are left out, or nullptr; ``turned``: u8, room as large as
+// ``raw2``; ``trimmed``: [units]; ``offsets``: u32[5][units]; ``tile_bytes``: u32[5][tiles];
+// ``counters``: u64[kCounters]; ``notes1`` and ``notes2``: see Notes, of ``note_bytes``: u32[2].
+//
+// Grid: one block per kTileUnits units; block: kThreads, of which one thread trims a unit, so that
+// the units of a tile, which take their time each, are spread over all warps. Bytes: the records in
+// (from L2), and the second mates out and in again. Operations: for mates of L bases up to 2 L
+// overlaps of one or two words and 25 instructions each, and about 60 per base.
+extern "C" __global__ void __launch_bounds__(kThreads)
+    trim_units(u8* raw1, const u32* line_end1, const u32* seq_start1, const u32* qual_start1,
+               const int* lengths1, u32 begin1, u32 record1, u8* raw2, const u32* line_end2,
+               const u32* seq_start2, const u32* qual_start2, const int* lengths2, u32 begin2,
+               u32 record2, u32 step, u32 units, const Rules* rules_in, const u8* duplicate,
+               u8* turned, Trimmed* trimmed, u32* offsets, u32* tile_bytes, u64* counters,
+               u8* notes1, u8* notes2, u32* note_bytes) {
+    __shared__ Sizes<kOutputs> bytes;
+    __shared__ u32 counted[kCounters];
+    for (u32 i = threadIdx.x; i < kCounters; i += kThreads) counted[i] = 0;
+    clear_sizes<kOutputs>(bytes);
+    __syncthreads();
+    const Mates mates1 = {raw1, line_end1, seq_start1, qual_start1, lengths1, begin1, record1, step};
+    const Mates mates2 = {raw2, line_end2, seq_start2, qual_start2, lengths2, begin2, record2, step};
+    const Rules& rules = *rules_in;
+    const Notes notes = {{notes1, notes2}, note_bytes};
+    const Trimmer trimmer = {rules, notes, counted};
+    const u32 lane = threadIdx.x & 31, entry = lane * kWarps + threadIdx.x / 32;
+    const u32 unit = blockIdx.x * kTileUnits + entry;
+    if (entry < kTileUnits && unit < units) {
+        Read read1 = mates1.read(unit), read2 = mates2.read(unit);
+        const Umi umi = umi_of(mates1, mates2, unit, rules);
+        const bool umi1 = rules.umi == kRead1 || rules.umi == kPerRead;
+        const bool umi2 = rules.paired && (rules.umi == kRead2 || rules.umi == kPerRead);
+        if (umi1) cut_umi(&read1, rules);
+        if (umi2) cut_umi(&read2, rules);
+        Trimmed own;
+        own.last[0] = last_of_umi(read1, umi1, rules);
+        own.last[1] = last_of_umi(read2, umi2, rules);
+        int cut1, cut2 = 0;
+        const bool left1 = cut_ends(&read1, 0, rules, &cut1);
+        const bool left2 = !rules.paired || cut_ends(&read2, 1, rules, &cut2);
+        if (left1 && left2) {
+            if (rules.paired)
+                trimmer.trim_pair(&read1, &read2, cut1, cut2,
+                                  turned + mates2.seq_start[mates2.number(unit)]);
+            else
+                trimmer.trim_read(&read1);
+        }
+        const int result1 = left1 ? result_of(read1, rules) : kShort;
+        const int result2 = !rules.paired ? kPassed : left2 ? result_of(read2, rules) : kShort;
+        trimmer.count(max(result1, result2), rules.paired ? 2 : 1);
+        trimmer.count(kUnits, 1);
+        own.begin[0] = read1.begin;
+        own.end[0] = read1.end;
+        own.begin[1] = read2.begin;
+        own.end[1] = read2.end;
+        send_unit(&own, result1, result2, duplicate != nullptr && duplicate[unit], rules);
+        const u32 tag = umi.size(rules);
+        if (own.output[0] != kNoOutput)
+            bytes[own.output[0]][entry] +=
+                record_bytes(mates1, unit, read1, tag, reason_of(own.reason[0], rules));
+        if (own.output[1] != kNoOutput)
+            bytes[own.output[1]][entry] +=
+                record_bytes(mates2, unit, read2, tag, reason_of(own.reason[1], rules));
+        trimmed[unit] = own;
+    }
+    place_records<kOutputs>(bytes, units, offsets, tile_bytes);
+    for (u32 i = threadIdx.x; i < kCounters; i += kThreads)
+        if (counted[i]) atomicAdd(counters + i, u64(counted[i]));
+}
+
+// Write the records of each unit to the outputs, and the bytes of each output to ``totals``.
+//
+// Grid: one block per kTileUnits units; block: kThreads, one warp per unit. Bytes: the records in
+// (from L2) and out. Operations: about 10 a byte.
+extern "C" __global__ void __launch_bounds__(kThreads)
+    write_units(u8* raw1, const u32* line_end1, const u32* seq_start1, const u32* qual_start1,
+                const int* lengths1, u32 begin1, u32 record1, u8* raw2, const u32* line_end2,
+                const u32* seq_start2, const u32* qual_start2, const int* lengths2, u32 begin2,
+                u32 record2, u32 step, u32 units, const Rules* rules_in, const Trimmed* trimmed,
+                const u32* offsets, const u32* tile_bytes, u8* kept1, u8* kept2, u8* unpaired1,
+                u8* unpaired2, u8* failed, u32* totals) {
+    __shared__ u32 before[kOutputs];
+    sum_before(tile_bytes, before, totals);
+    const Mates mates[2] = {
+        {raw1, line_end1, seq_start1, qual_start1, lengths1, begin1, record1, step},
+        {raw2, line_end2, seq_start2, qual_start2, lengths2, begin2, record2, step}};
+    u8* const outputs[kOutputs] = {kept1, kept2, unpaired1, unpaired2, failed};
+    const Rules& rules = *rules_in;
+    const u32 lane = threadIdx.x & 31;
+    for (u32 entry = threadIdx.x / 32; entry < kTileUnits; entry += kWarps) {
+        const u32 unit = blockIdx.x * kTileUnits + entry;
+        if (unit >= units) break;
+        const Trimmed own = trimmed[unit];
+        const Umi umi = umi_of(mates[0], mates[1], unit, rules);
+        Output out = {nullptr, lane};
+        for (u32 mate = 0; mate < 2; ++mate) {
+            const u32 number = own.output[mate];
+            if (number == kNoOutput) continue;
+            if (mate == 0 || number != own.output[0])  // else behind the first mate
+                out.bytes = outputs[number] + before[number] + offsets[number * units + unit];
+            Read read = mates[mate].read(unit);
+            read.begin = own.begin[mate];
+            read.end = own.end[mate];
+            out.put_record(mates[mate], unit, read, umi, own, reason_of(own.reason[mate], rules),
+                           rules);
+        }
+    }
+}
