@@ -166,7 +166,7 @@ class TrimmingKernels(RecordKernels):
         # Arrays of no bytes have no address.
         self._held = {name: cupy.asarray(own) if len(own) else None for name, own in held.items()}
         numbers = {
-            name: own if isinstance(own, tuple | float) else min(own, _MOST_INT)
+            name: np.minimum(own, _MOST_INT) if "int32_t" in RULES.fields[name] else own
             for name, own in rules._asdict().items()
             if name not in held
         }
