@@ -13,10 +13,11 @@ from typing import Any, Final, NamedTuple, get_type_hints
 import numpy as np
 from numpy.typing import NDArray
 
+from ngsgpu.declared.limits import MAX_READ_LENGTH
 from ngsgpu.device.cuda.kernels import KernelModule
 from ngsgpu.device.cuda.structs import Struct
 from ngsgpu.io.gpu.parse import SLOTS, THREADS, most_records, slot_bytes
-from ngsgpu.io.gpu.records import DeviceRecordBatch
+from ngsgpu.io.gpu.records import CHUNK_BYTES, MIN_CHUNK, DeviceRecordBatch
 from ngsgpu.run.record_gpu import (
     BATCHES,
     RecordKernels,
@@ -125,12 +126,21 @@ class Wanted(NamedTuple):
         }
         return [most[number] if number in self.outputs else 1 for number in sorted(most)]
 
-    def device_bytes(self, rules: Rules, chunk_bytes: int) -> int:
-        """Device memory for records, outputs and what is found, with chunks of this size."""
+    def chunk_within(self, rules: Rules, memory: int) -> int:
+        """Bytes per chunk of a file with which a run needs no more device memory than this."""
+        chunk = CHUNK_BYTES
+        while chunk > MIN_CHUNK and self._device_bytes(rules, chunk) > memory:
+            chunk //= 2
+        return chunk
+
+    def _device_bytes(self, rules: Rules, chunk_bytes: int) -> int:
+        """Device memory for counts, records, what is found, and outputs, and a quarter more."""
+        counted = 8 * 8 * MAX_READ_LENGTH * LETTERS
         slots = (2 if self.paired else 1) * SLOTS * slot_bytes(chunk_bytes)
         found = most_records(chunk_bytes) * (TRIMMED.dtype.itemsize + 8 + 20 * BATCHES)
         rooms = (self.paired + self.notes) * output_bytes(chunk_bytes)
-        return slots + found + rooms + BATCHES * sum(self.sizes(rules, chunk_bytes))
+        outputs = BATCHES * sum(self.sizes(rules, chunk_bytes))
+        return (counted + slots + found + rooms + outputs) * 5 // 4
 
 
 class _Fetched(NamedTuple):
@@ -189,8 +199,8 @@ class TrimmingKernels(RecordKernels):
         ]
         self._note_bytes = cupy.zeros(2, dtype=cupy.uint32)
         self._counters = cupy.zeros(sum(SECTIONS), dtype=cupy.uint64)
-        self._cycles = 0
-        self._content: Any = None
+        self._longest = 0
+        self._content = cupy.zeros((2, 2, 2, MAX_READ_LENGTH, LETTERS), dtype=cupy.uint64)
         self._kmers = cupy.zeros((2, 2, 4**KMER), dtype=cupy.uint64)
         self._totals = cupy.zeros((2, 2, 4), dtype=cupy.uint64)
         self._adapters: tuple[Counter[bytes], Counter[bytes]] = (Counter(), Counter())
@@ -204,7 +214,7 @@ class TrimmingKernels(RecordKernels):
     def launch(self, batch: ResultBatch, records: DeviceRecordBatch) -> None:
         """See ``RecordKernels``."""
         before = self._fetch()
-        self._make_room(max(chunk.max_length for chunk, _ in records.parts))
+        self._longest = max(self._longest, *(chunk.max_length for chunk, _ in records.parts))
         grid, arguments = grid_of_tiles(records.units), record_arguments(records, qualities=True)
         duplicate = None
         if self._wanted.duplicates is not None:
@@ -248,17 +258,6 @@ class TrimmingKernels(RecordKernels):
             ),
         )
         self._take(before)
-
-    def _make_room(self, longest: int) -> None:
-        """Have counts for reads of up to this many bases."""
-        import cupy
-
-        if longest > self._cycles or self._content is None:
-            shape = 2, 2, 2, max(longest, 2 * self._cycles, 1), LETTERS
-            grown = cupy.zeros(shape, dtype=cupy.uint64)
-            if self._content is not None:
-                grown[:, :, :, : self._cycles] = self._content
-            self._content, self._cycles = grown, shape[3]
 
     def _count_reads(
         self, arguments: tuple[Any, ...], trimmed: Any | None, *, is_64: bool = False
@@ -335,29 +334,36 @@ class TrimmingKernels(RecordKernels):
         """The counts."""
         self._take(self._fetch())
         self._note_bytes.fill(0)
-        self._make_room(0)
         counted = self._counters.get().astype(np.int64)
         bounds = pairwise(accumulate(SECTIONS, initial=0))
         results, totals, tails, inserts, begun = (counted[begin:end] for begin, end in bounds)
         content, kmers, sums = (
             own.get().astype(np.int64) for own in (self._content, self._kmers, self._totals)
         )
-        before, after = (
-            [
-                ReadCounts(*content[when, mate], kmers=kmers[when, mate], totals=sums[when, mate])
-                for mate in (0, 1)
-            ]
-            for when in (0, 1)
+        content = content[:, :, :, : self._longest]
+        letters = zip(
+            content[:, :, 0].reshape(4, -1, LETTERS),
+            content[:, :, 1].reshape(4, -1, LETTERS),
+            kmers.reshape(4, -1),
+            sums.reshape(4, -1),
+            strict=True,
         )
+        reads = [ReadCounts(*own) for own in letters]
         for mate, own in enumerate(self._adapters):
             text = self._own.adapters[slice(*self._own.adapter_ends[mate : mate + 2])].tobytes()
             for lacking, number in enumerate(begun.reshape(2, _BEGUN)[mate].tolist()):
                 if number:
                     own[text[: len(text) - lacking]] += number
         return Counts(
-            before, after, results, totals, tails.reshape(2, 4), inserts, self._adapters,
+            reads[:2],
+            reads[2:],
+            results,
+            totals,
+            tails.reshape(2, 4),
+            inserts,
+            self._adapters,
             self._equal,
-        )  # fmt: skip
+        )
 
 
 def _address(array: Any | None) -> Any:

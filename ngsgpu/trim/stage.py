@@ -244,11 +244,10 @@ class Trimming(RecordStage[TrimStatistics]):
         return 2 * (longest + own.umi_len) + len(own.umi_prefix) + 4
 
     def gpu_room(self, memory: int) -> int:
-        """See ``RecordStage``: of some outputs, batches take more than others' do."""
+        """See ``RecordStage``; batches may take more than other stages'."""
         from ngsgpu.run.record_gpu import MEMORY_PER_CHUNK_BYTE
 
-        usual = MEMORY_PER_CHUNK_BYTE << 20
-        return memory * usual // max(usual, self._wanted.device_bytes(self._rules, 1 << 20))
+        return MEMORY_PER_CHUNK_BYTE * self._wanted.chunk_within(self._rules, memory)
 
     def on_gpu(self, chunk_bytes: int) -> TrimmingKernels:
         """See ``RecordStage``."""
