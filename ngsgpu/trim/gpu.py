@@ -333,7 +333,6 @@ class TrimmingKernels(RecordKernels):
     def counts(self) -> Counts:
         """The counts."""
         self._take(self._fetch())
-        self._note_bytes.fill(0)
         counted = self._counters.get().astype(np.int64)
         bounds = pairwise(accumulate(SECTIONS, initial=0))
         results, totals, tails, inserts, begun = (counted[begin:end] for begin, end in bounds)

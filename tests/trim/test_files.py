@@ -141,3 +141,20 @@ def test_an_index_that_is_longer_than_the_other_mates_name(
     assert done.status == 0, done.err
     expected = [text.replace("@r ", f"@r:AC_{long} ") for text in records]
     assert [path.read_text() for path in outs] == expected
+
+
+def test_a_umi_is_that_of_the_file_where_its_last_base_is_corrected(
+    ngsgpu: Commands, tmp_path: Path, backend: str
+) -> None:
+    """At least one base stays, and may be corrected then."""
+    records = ["@r\nT\n+\n#\n", f"@r\n{'G' * 40}\n+\n{'I' * 40}\n"]
+    paths = [write(tmp_path / f"{i}.fq", text.encode()) for i, text in enumerate(records)]
+    outs = [tmp_path / "o1.fq", tmp_path / "o2.fq"]
+    done = ngsgpu(
+        "trim", "-i", paths[0], "-I", paths[1], "-o", outs[0], "-O", outs[1], "-A", "-Q", "-L",
+        "-c", "--umi", "--umi-loc", "read1", "--umi-len", 1, "--overlap-len-require", 1,
+        "--overlap-diff-percent-limit", 100, "--backend", backend,
+    )  # fmt: skip
+    assert done.status == 0, done.err
+    assert outs[0].read_text() == "@r:T\nC\n+\nI\n"
+    assert outs[1].read_text() == records[1].replace("@r", "@r:T")
