@@ -71,6 +71,7 @@ STAGES = {
         {**MATES, "--failed-out": "failed.fq"},
         "--interleaved-in",
         joined=True,
+        streams_on_gpu=False,
     ),
     "correct": Stage("correct --coverage 40", MATES, joined=True),
     "spectrum": Stage("correct --method spectrum", MATES, joined=True),
