@@ -23,19 +23,19 @@ process NGSGPU_TRIM {
 
     script:
     // Further options, which docs/options.md explains:
-    // --interleaved-in, --phred64, --adapter-sequence SEQUENCE, --adapter-sequence-r2 SEQUENCE,
-    // --detect-adapter-for-pe, --disable-adapter-trimming, --trim-front1 N, --trim-tail1 N,
-    // --max-len1 N, --trim-front2 N, --trim-tail2 N, --max-len2 N, --trim-poly-g,
-    // --disable-trim-poly-g, --poly-g-min-len N, --trim-poly-x, --poly-x-min-len N, --cut-front,
-    // --cut-tail, --cut-right, --cut-window-size N, --cut-mean-quality Q, --cut-front-window-size N,
-    // --cut-front-mean-quality Q, --cut-tail-window-size N, --cut-tail-mean-quality Q,
-    // --cut-right-window-size N, --cut-right-mean-quality Q, --disable-quality-filtering,
-    // --qualified-quality-phred Q, --unqualified-percent-limit N, --n-base-limit N, --average-qual Q,
-    // --disable-length-filtering, --length-required N, --length-limit N, --low-complexity-filter,
-    // --complexity-threshold N, --correction, --overlap-len-require N, --overlap-diff-limit N,
-    // --overlap-diff-percent-limit N, --umi, --umi-loc PLACE, --umi-len N, --umi-prefix TEXT,
-    // --umi-skip N, --dedup, --dup-calc-accuracy N, --dont-eval-duplication, --fastp,
-    // --compress-level N, --quiet
+    // --interleaved-in, --phred64, --report-title TEXT, --adapter-sequence SEQUENCE,
+    // --adapter-sequence-r2 SEQUENCE, --detect-adapter-for-pe, --disable-adapter-trimming,
+    // --trim-front1 N, --trim-tail1 N, --max-len1 N, --trim-front2 N, --trim-tail2 N, --max-len2 N,
+    // --trim-poly-g, --disable-trim-poly-g, --poly-g-min-len N, --trim-poly-x, --poly-x-min-len N,
+    // --cut-front, --cut-tail, --cut-right, --cut-window-size N, --cut-mean-quality Q,
+    // --cut-front-window-size N, --cut-front-mean-quality Q, --cut-tail-window-size N,
+    // --cut-tail-mean-quality Q, --cut-right-window-size N, --cut-right-mean-quality Q,
+    // --disable-quality-filtering, --qualified-quality-phred Q, --unqualified-percent-limit N,
+    // --n-base-limit N, --average-qual Q, --disable-length-filtering, --length-required N,
+    // --length-limit N, --low-complexity-filter, --complexity-threshold N, --correction,
+    // --overlap-len-require N, --overlap-diff-limit N, --overlap-diff-percent-limit N, --umi,
+    // --umi-loc PLACE, --umi-len N, --umi-prefix TEXT, --umi-skip N, --dedup, --dup-calc-accuracy N,
+    // --dont-eval-duplication, --fastp, --compress-level N, --quiet
     def args = task.ext.args ?: ''
     def prefix = task.ext.prefix ?: "${meta.id}"
     def files = reads instanceof List ? reads : [reads]
