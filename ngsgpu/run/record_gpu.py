@@ -111,19 +111,16 @@ def output_bytes(chunk_bytes: int) -> int:
     return HEADROOM + chunk_bytes + 64
 
 
-def record_arguments(records: DeviceRecordBatch, *, qualities: bool) -> tuple[Any, ...]:
+def record_arguments(records: DeviceRecordBatch) -> tuple[Any, ...]:
     """Both mates' records as passed to kernels (of reads without mates twice the same), and units.
 
-    Args:
-        records: of a batch.
-        qualities: whether the kernel takes where qualities begin.
+    The kernels make ``Records`` of them.
     """
     arguments: list[Any] = []
     for chunk, record in (records.parts[0], records.parts[-1]):
         slot = chunk.slot
-        arguments += [slot.raw, slot.line_end, slot.seq_start]
-        arguments += [slot.qual_start] if qualities else []
-        arguments += [slot.lengths, np.uint32(chunk.begin), np.uint32(record)]
+        arguments += [slot.raw, slot.line_end, slot.seq_start, slot.qual_start, slot.lengths]
+        arguments += [np.uint32(chunk.begin), np.uint32(record)]
     return *arguments, np.uint32(records.step), np.uint32(records.units)
 
 

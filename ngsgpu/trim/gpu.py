@@ -215,7 +215,7 @@ class TrimmingKernels(RecordKernels):
         """See ``RecordKernels``."""
         before = self._fetch()
         self._longest = max(self._longest, *(chunk.max_length for chunk, _ in records.parts))
-        grid, arguments = grid_of_tiles(records.units), record_arguments(records, qualities=True)
+        grid, arguments = grid_of_tiles(records.units), record_arguments(records)
         duplicate = None
         if self._wanted.duplicates is not None:
             self._hash(self._wanted.duplicates, grid, arguments, records.units)

@@ -3,7 +3,6 @@
 // In this order: hash_units, count_reads of the reads as they are, trim_units, count_reads of those
 // that are kept, write_units. Qualities of Phred+64 are made Phred+33 where they are, by the first
 // count_reads, and corrected bases replaced, by trim_units.
-#include "ngsgpu/run/record.cuh"
 #include "ngsgpu/trim/cuda/overlap.cuh"
 #include "ngsgpu/trim/cuda/records.cuh"
 
@@ -408,7 +407,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
         if (unit >= units) break;
         const Trimmed own = trimmed[unit];
         const Umi umi = umi_of(mates[0], mates[1], unit, rules);
-        Output out = {nullptr, lane};
+        Output out{{nullptr, lane}};
         for (u32 mate = 0; mate < 2; ++mate) {
             const u32 number = own.output[mate];
             if (number == kNoOutput) continue;

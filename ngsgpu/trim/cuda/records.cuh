@@ -1,5 +1,6 @@
 // Records in and out: names, UMIs, writing; as ngsgpu/trim/records.py.
 #pragma once
+#include "ngsgpu/run/record.cuh"
 #include "ngsgpu/trim/cuda/cuts.cuh"
 
 namespace {
@@ -10,19 +11,7 @@ enum UmiPlace { kNoUmi, kIndex1, kIndex2, kRead1, kRead2, kPerIndex, kPerRead };
 constexpr u32 kShortestName = 5;
 constexpr u32 kShortestIndex = 2;
 
-// Records of one mate in a parsed chunk.
-struct Mates {
-    u8* raw;
-    const u32* line_end;
-    const u32* seq_start;
-    const u32* qual_start;
-    const int* lengths;
-    u32 begin;
-    u32 record;
-    u32 step;
-
-    __device__ __forceinline__ u32 number(u32 unit) const { return record + unit * step; }
-
+struct Mates : Records<u8> {
     __device__ __forceinline__ Read read(u32 unit) const {
         const u32 i = number(unit);
         return {raw + seq_start[i], raw + qual_start[i], 0, lengths[i]};
@@ -136,31 +125,17 @@ __device__ __forceinline__ u32 record_bytes(const Mates& mates, u32 unit, const 
            plus_of(mates, unit).size() + 2 * read.length();
 }
 
-// Where the bytes of a warp go.
-struct Output {
-    u8* bytes;
-    u32 lane;
-
-    __device__ __forceinline__ void put(u8 byte) {
-        if (lane == 0) *bytes = byte;
-        ++bytes;
-    }
-
-    __device__ __forceinline__ void copy(const u8* from, u32 size) {
-        for (u32 i = lane; i < size; i += 32) bytes[i] = from[i];
-        bytes += size;
-    }
-
-    __device__ __forceinline__ void put(const Piece& piece) {
-        copy(piece.bytes + piece.start, piece.size());
+struct Output : WarpOutput {
+    __device__ __forceinline__ void put_piece(const Piece& piece) {
+        copy(piece.bytes, piece.start, piece.end);
     }
 
     // The last base of a mate that is all UMI is written as it was before it was corrected.
-    __device__ __forceinline__ void put(const Umi& umi, const Trimmed& own, const Rules& rules) {
+    __device__ __forceinline__ void put_umi(const Umi& umi, const Trimmed& own, const Rules& rules) {
         if (!umi.there) return;
         put(u8(':'));
         if (rules.umi_prefix_length > 0) {
-            copy(rules.umi_prefix, u32(rules.umi_prefix_length));
+            copy(rules.umi_prefix, 0, u32(rules.umi_prefix_length));
             put(u8('_'));
         }
         put_part(umi.first, own.last[0]);
@@ -169,7 +144,7 @@ struct Output {
     }
 
     __device__ __forceinline__ void put_part(const Piece& part, u8 last) {
-        put(part);
+        put_piece(part);
         if (last && part.size() && lane == (part.size() - 1) % 32) bytes[-1] = last;
     }
 
@@ -182,19 +157,19 @@ struct Output {
             for (u32 at = name.start; at < split; ++at)
                 if (name.bytes[at] == ' ') split = at;
         put(u8('@'));
-        put(Piece{name.bytes, name.start, split});
-        put(umi, own, rules);
-        put(Piece{name.bytes, split, name.end});
+        put_piece(Piece{name.bytes, name.start, split});
+        put_umi(umi, own, rules);
+        put_piece(Piece{name.bytes, split, name.end});
         if (reason.size()) {
             put(u8(' '));
-            put(reason);
+            put_piece(reason);
         }
         put(u8('\n'));
-        copy(read.bases + read.begin, u32(read.length()));
+        copy(read.bases, u32(read.begin), u32(read.end));
         put(u8('\n'));
-        put(plus_of(mates, unit));
+        put_piece(plus_of(mates, unit));
         put(u8('\n'));
-        copy(read.qualities + read.begin, u32(read.length()));
+        copy(read.qualities, u32(read.begin), u32(read.end));
         put(u8('\n'));
     }
 };
