@@ -247,7 +247,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
                 const int* lengths, u32 begin, u32 record, u32 step, u32 units, u32 mate,
                 const Trimmed* trimmed, u32 is_64, u64* content, u64* quality, u64* kmers,
                 u64* totals) {
-    __shared__ u32 cells[kCycles * kLetters];
+    __shared__ u32 cells[kCycles * kLetters];  // by letter, so that the lanes use all banks
     __shared__ u32 counted[kKmers];
     __shared__ u32 sums[4];
     for (u32 i = threadIdx.x; i < kCycles * kLetters; i += kThreads) cells[i] = 0;
@@ -271,12 +271,12 @@ extern "C" __global__ void __launch_bounds__(kThreads)
             const u32 score = read.qualities[i] - kLowest;
             good += score >= 20;
             best += score >= 30;
-            const u32 cell = u32(i - read.begin) * kLetters + (read.bases[i] & (kLetters - 1));
-            if (cell < kCycles * kLetters) {
-                atomicAdd(cells + cell, (1u << kShift) + score);
+            const u32 cycle = u32(i - read.begin), row = read.bases[i] & (kLetters - 1);
+            if (cycle < kCycles) {
+                atomicAdd(cells + row * kCycles + cycle, (1u << kShift) + score);
             } else {
-                atomicAdd(content + cell, 1ull);
-                atomicAdd(quality + cell, u64(score));
+                atomicAdd(content + cycle * kLetters + row, 1ull);
+                atomicAdd(quality + cycle * kLetters + row, u64(score));
             }
             if (i - read.begin < kKmer - 1) continue;
             u32 kmer = 0;
@@ -300,9 +300,10 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     }
     __syncthreads();
     for (u32 i = threadIdx.x; i < kCycles * kLetters; i += kThreads) {
-        if (cells[i] == 0) continue;
-        atomicAdd(content + i, u64(cells[i] >> kShift));
-        atomicAdd(quality + i, u64(cells[i] & ((1u << kShift) - 1)));
+        const u32 cell = cells[i % kLetters * kCycles + i / kLetters];
+        if (cell == 0) continue;
+        atomicAdd(content + i, u64(cell >> kShift));
+        atomicAdd(quality + i, u64(cell & ((1u << kShift) - 1)));
     }
     for (u32 i = threadIdx.x; i < kKmers; i += kThreads)
         if (counted[i]) atomicAdd(kmers + i, u64(counted[i]));
