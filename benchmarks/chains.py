@@ -74,7 +74,7 @@ def _mates(word: str) -> tuple[str, str]:
 def run(settings: argparse.Namespace, work: Path) -> dict[str, Any]:
     """Measure everything; the document."""
     steps = settings.steps.split(",")
-    options = ("--backend", settings.backend, "-t", str(settings.threads), "-q")
+    options = ("--backend", settings.backend, "--threads", str(settings.threads), "--quiet")
     runner = Runner(options, work / "kernels")
     files, genomes, folder = find(settings.data, "reads", settings, work)
     reads = Reads(files, folder, work / "reads")

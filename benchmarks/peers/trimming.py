@@ -30,15 +30,16 @@ FORMS: Final = {"plain": "", "gz": ".gz"}
 REPORT: Final = "report.json"
 
 
-def command(program: str, form: str, threads: int) -> list[str]:
+def command(program: str, form: str, settings: argparse.Namespace) -> list[str]:
     """The command line of a program, in a folder below that of the reads."""
     ending = FORMS[form]
     files = {"-i": f"../r1.fq{ending}", "-I": f"../r2.fq{ending}", "-o": f"o1.fq{ending}",
              "-O": f"o2.fq{ending}", "-j": REPORT}  # fmt: skip
     words = [word for both in files.items() for word in both]
-    more = ["--quiet", "--fastp"] if program == "ngsgpu" else ["-h", "/dev/null"]
+    own = ["--quiet", "--fastp", "--backend", settings.backend]
+    more = own if program == "ngsgpu" else ["-h", "/dev/null"]
     name = ["ngsgpu", "trim"] if program == "ngsgpu" else ["fastp"]
-    return [*name, *words, "-w", str(threads), "-z", "1", *more]
+    return [*name, *words, "-w", str(settings.threads), "-z", "1", *more]
 
 
 def content(folder: Path, form: str) -> tuple[dict[str, Any], list[bytes]]:
@@ -67,7 +68,7 @@ def run(settings: argparse.Namespace, work: Path) -> dict[str, Any]:
             for program in PROGRAMS[:: 1 if repeat % 2 else -1]:
                 folder = work / program
                 folder.mkdir(exist_ok=True)
-                taken = measure(command(program, form, settings.threads), folder)
+                taken = measure(command(program, form, settings), folder)
                 if repeat >= 0:
                     runs.setdefault((program, form), []).append(asdict(taken))
             if content(work / "ngsgpu", form) != content(work / "fastp", form):
@@ -78,12 +79,12 @@ def run(settings: argparse.Namespace, work: Path) -> dict[str, Any]:
         **head("ngsgpu.benchmark.trimming", 1),
         "fastp": answer("fastp", "--version").strip(),
         "pairs": _records(settings.first),
-        "settings": {"threads": settings.threads, "repeats": settings.repeats},
+        "settings": {name: getattr(settings, name) for name in ("threads", "repeats", "backend")},
         "runs": [
             {
                 "program": program,
                 "form": form,
-                "command": " ".join(command(program, form, settings.threads)),
+                "command": " ".join(command(program, form, settings)),
                 "runs": own,
             }
             for (program, form), own in runs.items()
@@ -117,6 +118,7 @@ def main() -> int:
     parser.add_argument("second", type=Path)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--backend", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--work", type=Path, default=ROOT / "benchmarks" / "work")
     parser.add_argument("-o", "--output", type=Path, required=True)
     settings = parser.parse_args()

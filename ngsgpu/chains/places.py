@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
+import io
 import os
 from collections.abc import Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -16,6 +16,7 @@ from ngsgpu.errors import NgsgpuError, output_error
 from ngsgpu.io.compress.source import unpacked_size
 from ngsgpu.io.output.temporary import close_folder, open_folder
 from ngsgpu.io.output.writer import OutputSet
+from ngsgpu.io.paths import read_at
 
 _MEMORY: Final = Path("/dev/shm")
 _GENERATIONS: Final = 2
@@ -55,6 +56,7 @@ class Places:
         self._threads, self._level = threads, level
         self._copies: dict[str, Future[None]] = {}
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="ngsgpu-keep")
+        self._remover = ThreadPoolExecutor(1, thread_name_prefix="ngsgpu-remove")
         target = out / "reads"
         if self.in_memory:
             target = _MEMORY / f"ngsgpu-{os.getuid()}"
@@ -76,6 +78,7 @@ class Places:
     def __exit__(self, _: object, error: object, *more: object) -> None:
         # What steps have made before one that fails is whole; an interrupted run ends at once.
         self._pool.shutdown(wait=True, cancel_futures=not isinstance(error, NgsgpuError))
+        self._remover.shutdown(wait=True)
         close_folder(self.folder, self._lock)
 
     def keep(self, copies: Mapping[str, str], level: int | None = None) -> None:
@@ -97,7 +100,7 @@ class Places:
         self._copies |= dict.fromkeys(copies, task)
 
     def remove(self, files: Iterable[str]) -> None:
-        """Remove files, once their copies are whole.
+        """Remove files, once their copies are whole; that takes a while for large ones in memory.
 
         Raises:
             OutputError: a copy could not be written.
@@ -105,8 +108,7 @@ class Places:
         for path in files:
             if (task := self._copies.pop(path, None)) is not None:
                 task.result()
-            with contextlib.suppress(OSError):
-                Path(path).unlink()
+            self._remover.submit(Path(path).unlink, missing_ok=True)
 
 
 def _fits(size: int, memory: int | None) -> bool:
@@ -120,10 +122,10 @@ def _fits(size: int, memory: int | None) -> bool:
 
 
 def _copy(outputs: OutputSet, files: list[str]) -> None:
+    # Mapped, the pages of a file in memory would come one by one to the threads that compress.
     with outputs:
         for number, path in enumerate(files):
-            if Path(path).stat().st_size == 0:  # cannot be mapped
-                continue
-            text = np.memmap(path, dtype=np.uint8, mode="r")
-            for begin in range(0, len(text), _PIECE):
-                outputs.write(number, text[begin : begin + _PIECE])
+            with io.FileIO(path) as file:
+                for begin in range(0, os.fstat(file.fileno()).st_size, _PIECE):
+                    piece = np.empty(_PIECE, dtype=np.uint8)
+                    outputs.write(number, piece[: read_at(file, piece, begin)])

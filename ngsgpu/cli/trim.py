@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from ngsgpu.cli.options import FirstMates, SecondMates, StatsFile, ThreadsRun
-from ngsgpu.cli.run import cpu_options, say
+from ngsgpu.cli.options import FirstMates, RecordRun, SecondMates
+from ngsgpu.cli.run import open_run, say
 from ngsgpu.declared.options import flag, option
 from ngsgpu.declared.parameters import Options
 from ngsgpu.trim.outputs import TrimOutputs
@@ -30,13 +30,12 @@ _Level = Annotated[
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrimRun(ThreadsRun):
+class TrimRun(RecordRun):
     """A run of trimming; short names of options are fastp's."""
 
     threads: _Threads = 0
-    quiet: _Quiet = False
-    stats: StatsFile = None
     compress_level: _Level = 1
+    quiet: _Quiet = False
 
 
 def trim(
@@ -62,20 +61,25 @@ def trim(
 
     Reads:   ngsgpu trim -i R.fq.gz -o T.fq.gz
     """
-    from ngsgpu.trim.stage import trim_files
+    with open_run(
+        run,
+        "ngsgpu.io.gpu.parse",
+        "ngsgpu.trim.gpu",
+        max_gpus=1,
+    ) as (_, options):
+        from ngsgpu.trim.stage import trim_files
 
-    options = cpu_options(run, run.compress_level)
-    statistics = trim_files(
-        in1 or [],
-        in2 or [],
-        outputs,
-        interleaved=interleaved,
-        parameters=TrimParameters(**trimming.given),
-        phred64=phred64,
-        stats=run.stats,
-        options=options,
-    )
-    say(statistics, run.quiet)
+        statistics = trim_files(
+            in1 or [],
+            in2 or [],
+            outputs,
+            interleaved=interleaved,
+            parameters=TrimParameters(**trimming.given),
+            phred64=phred64,
+            stats=run.stats,
+            options=options,
+        )
+        say(statistics, run.quiet)
 
 
 trim.underscores = True  # type: ignore[attr-defined]

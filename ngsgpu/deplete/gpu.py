@@ -84,7 +84,7 @@ class DepletionKernels(RecordKernels):
     def launch(self, batch: ResultBatch, records: DeviceRecordBatch) -> None:
         """See ``RecordKernels``."""
         grid = grid_of_tiles(records.units)
-        common = (*record_arguments(records, qualities=False), self._rules)
+        common = (*record_arguments(records), self._rules)
         found = (batch.found, batch.offsets, batch.tile_bytes)
         KERNELS.launch(
             "find_kept", grid, (THREADS,), (*common, self._classes, *found, self._counters)

@@ -98,7 +98,7 @@ class MergingKernels(RecordKernels):
                 f"reads of {longest:,} bases are too long for the GPU; use `backend='cpu'`"
             )
         common = (
-            *record_arguments(records, qualities=True),
+            *record_arguments(records),
             self._rules,
             self._tables,
             self._classes,

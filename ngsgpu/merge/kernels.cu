@@ -4,7 +4,6 @@
 // block handles kTileUnits pairs, a warp one at a time.
 #include "ngsgpu/merge/likelihood.cuh"
 #include "ngsgpu/merge/records.cuh"
-#include "ngsgpu/run/record.cuh"
 
 namespace {
 
@@ -118,21 +117,7 @@ __device__ __forceinline__ Called decide(const Overlap& overlap, int k, const u8
     return {takes_first ? one.code : two.code, tables.differ[cell]};
 }
 
-// Where the bytes of a warp go.
-struct Output {
-    u8* bytes;
-    u32 lane;
-
-    __device__ __forceinline__ void put(u8 byte) {
-        if (lane == 0) *bytes = byte;
-        ++bytes;
-    }
-
-    __device__ __forceinline__ void copy(const u8* raw, u32 start, u32 end) {
-        for (u32 i = lane; i < end - start; i += 32) bytes[i] = raw[start + i];
-        bytes += end - start;
-    }
-
+struct Output : WarpOutput {
     __device__ __forceinline__ void put_header(const u8* raw, const Header& header, bool of_pair) {
         put('@');
         copy(raw, header.start, of_pair ? header.slash : header.end);

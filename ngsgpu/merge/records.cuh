@@ -1,22 +1,11 @@
 // Records of parsed chunks, and their headers; as ngsgpu/merge/records.py.
 #pragma once
 #include "ngsgpu/merge/likelihood.cuh"
+#include "ngsgpu/run/record.cuh"
 
 namespace {
 
-// Records of one mate in a parsed chunk.
-struct Mates {
-    const u8* raw;
-    const u32* line_end;
-    const u32* seq_start;
-    const u32* qual_start;
-    const int* lengths;
-    u32 begin;
-    u32 record;
-    u32 step;
-
-    __device__ __forceinline__ u32 number(u32 pair) const { return record + pair * step; }
-
+struct Mates : Records<const u8> {
     __device__ __forceinline__ Read read(u32 pair, bool reversed) const {
         const u32 i = number(pair);
         return {raw + seq_start[i], raw + qual_start[i], lengths[i], reversed};

@@ -9,6 +9,37 @@ namespace {
 constexpr u32 kTileUnits = 64;
 constexpr u32 kWarps = kThreads / 32;
 
+// Records of one mate in a parsed chunk, whose bytes a stage may change.
+template <typename Byte>
+struct Records {
+    Byte* raw;
+    const u32* line_end;
+    const u32* seq_start;
+    const u32* qual_start;
+    const int* lengths;
+    u32 begin;
+    u32 record;
+    u32 step;
+
+    __device__ __forceinline__ u32 number(u32 unit) const { return record + unit * step; }
+};
+
+// Where the bytes of a warp go.
+struct WarpOutput {
+    u8* bytes;
+    u32 lane;
+
+    __device__ __forceinline__ void put(u8 byte) {
+        if (lane == 0) *bytes = byte;
+        ++bytes;
+    }
+
+    __device__ __forceinline__ void copy(const u8* raw, u32 start, u32 end) {
+        for (u32 i = lane; i < end - start; i += 32) bytes[i] = raw[start + i];
+        bytes += end - start;
+    }
+};
+
 // Bytes of each unit of a tile in each output.
 template <u32 kOutputs>
 using Sizes = u32[kOutputs][kTileUnits];

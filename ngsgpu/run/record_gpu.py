@@ -34,13 +34,13 @@ logger = logging.getLogger("ngsgpu")
 TILE_UNITS: Final = 64
 """Units per block of the kernels; kTileUnits of ``record.cuh``."""
 
-_MEMORY_PER_CHUNK_BYTE: Final = 32
+MEMORY_PER_CHUNK_BYTE: Final = 32
 """Device memory, in chunks: slots of two files, outputs of three batches, and what is found."""
 
-LEAST_BYTES: Final = _MEMORY_PER_CHUNK_BYTE * MIN_CHUNK
+LEAST_BYTES: Final = MEMORY_PER_CHUNK_BYTE * MIN_CHUNK
 """Device memory with which the records can be read."""
 
-_BATCHES: Final = 3
+BATCHES: Final = 3
 """Batches on the device: one being worked on, and two being written."""
 
 
@@ -111,19 +111,16 @@ def output_bytes(chunk_bytes: int) -> int:
     return HEADROOM + chunk_bytes + 64
 
 
-def record_arguments(records: DeviceRecordBatch, *, qualities: bool) -> tuple[Any, ...]:
+def record_arguments(records: DeviceRecordBatch) -> tuple[Any, ...]:
     """Both mates' records as passed to kernels (of reads without mates twice the same), and units.
 
-    Args:
-        records: of a batch.
-        qualities: whether the kernel takes where qualities begin.
+    The kernels make ``Records`` of them.
     """
     arguments: list[Any] = []
     for chunk, record in (records.parts[0], records.parts[-1]):
         slot = chunk.slot
-        arguments += [slot.raw, slot.line_end, slot.seq_start]
-        arguments += [slot.qual_start] if qualities else []
-        arguments += [slot.lengths, np.uint32(chunk.begin), np.uint32(record)]
+        arguments += [slot.raw, slot.line_end, slot.seq_start, slot.qual_start, slot.lengths]
+        arguments += [np.uint32(chunk.begin), np.uint32(record)]
     return *arguments, np.uint32(records.step), np.uint32(records.units)
 
 
@@ -167,7 +164,7 @@ def run_on_gpu(
         DeviceError: CUDA fails.
     """
     if memory is not None:
-        chunk_bytes = min(chunk_bytes, max(MIN_CHUNK, memory // _MEMORY_PER_CHUNK_BYTE))
+        chunk_bytes = min(chunk_bytes, max(MIN_CHUNK, memory // MEMORY_PER_CHUNK_BYTE))
     with DeviceWriter(files, threads=min(threads, MAX_READERS)) as writer:
         kernels = kernels_for(chunk_bytes)
         run = _Run(kernels, writer, chunk_bytes, advance)
@@ -225,10 +222,10 @@ class _Run:
         if not self._batches:
             most = len(records.parts[0][0].slot.seq_start)
             self._batches = [
-                ResultBatch(self._kernels.sizes, most, self._kernels.FOUND) for _ in range(_BATCHES)
+                ResultBatch(self._kernels.sizes, most, self._kernels.FOUND) for _ in range(BATCHES)
             ]
         batch = self._batches[self._turn]
-        self._turn = (self._turn + 1) % _BATCHES
+        self._turn = (self._turn + 1) % BATCHES
         for event in batch.copied:
             self._stream.wait_event(event)
         self._kernels.launch(batch, records)

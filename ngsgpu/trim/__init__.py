@@ -2,9 +2,10 @@
 
 Read in this order: ``params`` (parameters), ``rules`` (their form for kernels), ``cuts`` (cutting
 a read), ``overlap`` (of mates), ``filters`` (which reads are kept), ``records`` (in and out),
-``cpu`` (all of a task), ``duplicates``, ``detect`` and ``adapters`` (adapters that are not given),
-``counts``, ``report`` (fastp's JSON), ``stats``, ``outputs``, ``stage`` (files to files). The
-method is fastp's (Chen et al. 2018), described in ``docs/trim.md``.
+``cpu`` (all of a task), ``gpu`` and ``cuda/`` (the same on the device), ``duplicates``, ``detect``
+and ``adapters`` (adapters that are not given), ``counts``, ``report`` (fastp's JSON), ``stats``,
+``outputs``, ``stage`` (files to files). The method is fastp's (Chen et al. 2018), described in
+``docs/trim.md``.
 """
 
 from typing import TYPE_CHECKING

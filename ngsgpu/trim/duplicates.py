@@ -37,7 +37,8 @@ def _codes() -> NDArray[np.uint64]:
     return table
 
 
-_CODES: Final = _codes()
+CODES: Final = _codes()
+"""uint64 [256], of each letter."""
 
 
 @lru_cache(maxsize=6)
@@ -101,11 +102,15 @@ class Duplicates:
 
     Args:
         level: how many bits of the hash there are: 1 to 6.
+
+    Attributes:
+        mask: bits of the hash.
+        factors: uint64 [_PERIOD], of each position.
     """
 
     def __init__(self, level: int) -> None:
-        self._mask = np.uint64((1 << _BITS[level - 1]) - 1)
-        self._factors = _factors(level)
+        self.mask = np.uint64((1 << _BITS[level - 1]) - 1)
+        self.factors = _factors(level)
         self._bits = np.zeros(1 << (_BITS[level - 1] - 3), dtype=np.uint8)
         self._lock = threading.Lock()
 
@@ -113,10 +118,13 @@ class Duplicates:
         """Which of records ``begin`` up to ``end`` are equal to one before, and their number."""
         keys = np.empty(end - begin, dtype=np.uint64)
         _hash_units(
-            mates[0], mates[-1], len(mates) == 2, begin, end, self._mask, _CODES, self._factors,
-            keys,
-        )  # fmt: skip
-        seen = np.empty(end - begin, dtype=np.bool_)
+            mates[0], mates[-1], len(mates) == 2, begin, end, self.mask, CODES, self.factors, keys
+        )
+        return self.mark(keys)
+
+    def mark(self, keys: NDArray[np.uint64]) -> tuple[NDArray[np.bool_], int]:
+        """Which hashes are equal to one before, and their number."""
+        seen = np.empty(len(keys), dtype=np.bool_)
         with self._lock:
             count = _mark(keys, self._bits, seen)
         return seen, int(count)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -14,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu._version import __version__
-from ngsgpu.errors import InputError, UnsuitableError, UsageError
+from ngsgpu.errors import InputError, UsageError
 from ngsgpu.io.inputs import ReadFiles, pair_inputs
 from ngsgpu.io.paths import Paths
 from ngsgpu.io.text.pairs import Mates
@@ -33,7 +32,7 @@ from ngsgpu.trim.rules import Rules, rules_of
 from ngsgpu.trim.stats import TrimStatistics
 
 if TYPE_CHECKING:
-    from ngsgpu.run.record_gpu import RecordKernels
+    from ngsgpu.trim.gpu import TrimmingKernels, Wanted
 
 logger = logging.getLogger("ngsgpu")
 
@@ -76,8 +75,6 @@ def trim_files(
     lanes = pair_inputs(in1, in2, interleaved=interleaved)
     parameters, outputs = parameters or TrimParameters(), outputs or TrimOutputs()
     options = options or RunOptions()
-    if options.backend == "cuda" and options.may_fall_back:
-        options = replace(options, backend="cpu")
     stage = Trimming(outputs, parameters, lanes[0].paired, phred64, options)
     fasta = parameters.adapter_fasta
     driver = RecordDriver(
@@ -246,9 +243,29 @@ class Trimming(RecordStage[TrimStatistics]):
         longest = max(int(each.max(initial=0)) for each in names)
         return 2 * (longest + own.umi_len) + len(own.umi_prefix) + 4
 
-    def on_gpu(self, chunk_bytes: int) -> RecordKernels:
+    def gpu_room(self, memory: int) -> int:
+        """See ``RecordStage``; batches may take more than other stages'."""
+        from ngsgpu.run.record_gpu import MEMORY_PER_CHUNK_BYTE
+
+        return MEMORY_PER_CHUNK_BYTE * self._wanted.chunk_within(self._rules, memory)
+
+    def on_gpu(self, chunk_bytes: int) -> TrimmingKernels:
         """See ``RecordStage``."""
-        raise UnsuitableError("trimming runs on the CPU; use `backend='cpu'`")
+        from ngsgpu.trim.gpu import TrimmingKernels
+
+        return TrimmingKernels(self._rules, self._wanted, chunk_bytes)
+
+    @property
+    def _wanted(self) -> Wanted:
+        from ngsgpu.trim.gpu import Wanted
+
+        return Wanted(
+            outputs=frozenset(self._outputs.numbers),
+            notes=self._outputs.json is not None,
+            paired=self._paired,
+            duplicates=self._duplicates,
+            dedup=self._parameters.dedup,
+        )
 
     def texts(self, counts: Counts) -> Iterable[str]:
         """See ``RecordStage``."""

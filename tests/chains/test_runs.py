@@ -60,9 +60,8 @@ class Pieces:
         """Run a command; names of files are in the folder of commands."""
         files = [word if word.startswith("-") else str(self._path(word)) for word in reads]
         named = [word for option, own in outputs.items() for word in (option, str(self.one / own))]
-        where = [] if command.startswith("trim") else self.where
         words = command.format(made=self.made).split()
-        done = self.ngsgpu(*words, *files, *named, *self.more, *where)
+        done = self.ngsgpu(*words, *files, *named, *self.more, *self.where)
         assert done.status == 0, done.err
 
     def _path(self, word: str) -> Path:

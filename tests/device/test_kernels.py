@@ -30,9 +30,7 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> KernelModule:
     monkeypatch.setattr(compiler, "ROOT", tmp_path)
     monkeypatch.setattr(kernels, "ROOT", tmp_path)
     monkeypatch.setenv("NGSGPU_CACHE_DIR", str(tmp_path / "cache"))
-    compiler._folders.cache_clear()
-    yield KernelModule("ngsgpu.toy")
-    compiler._folders.cache_clear()
+    return KernelModule("ngsgpu.toy")
 
 
 @pytest.fixture

@@ -55,11 +55,16 @@ def test_every_kernel_of_an_extension_is_timed(tmp_path: Path, one_batch: bool) 
 
 
 def test_memory_in_use_is_seen() -> None:
+    """Other processes may give memory back at the same time, but hardly so every time."""
     import cupy
 
-    with DeviceMemory(Driver()) as memory:
-        taken = cupy.cuda.Memory(1 << 30)
-        time.sleep(0.1)
-        del taken
-    assert memory.peak_bytes is not None
-    assert memory.peak_bytes >= 1 << 30
+    seen = []
+    for _ in range(10):
+        with DeviceMemory(Driver()) as memory:
+            taken = cupy.cuda.Memory(1 << 30)
+            time.sleep(0.1)
+            del taken
+        seen.append(memory.peak_bytes or 0)
+        if seen[-1] >= 1 << 30:
+            return
+    raise AssertionError(f"1 GiB was taken, {seen} bytes were seen")

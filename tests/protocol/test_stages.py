@@ -84,18 +84,8 @@ class Runs:
 
 
 @pytest.fixture
-def runs(
-    request: pytest.FixtureRequest,
-    ngsgpu: Commands,
-    paths: dict[str, Path],
-    name: str,
-    tmp_path: Path,
-) -> Runs:
-    stage = STAGES[name]
-    asks = "backend" in request.fixturenames and not stage.backends
-    if asks and request.getfixturevalue("backend") != "cpu":
-        pytest.skip("it runs on the CPU alone")
-    return Runs(ngsgpu, stage, paths, tmp_path)
+def runs(ngsgpu: Commands, paths: dict[str, Path], name: str, tmp_path: Path) -> Runs:
+    return Runs(ngsgpu, STAGES[name], paths, tmp_path)
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Self
@@ -27,6 +27,11 @@ from ngsgpu.merge.cpu import Wanted
 from ngsgpu.merge.sample import unlearned
 from ngsgpu.run import record_gpu
 from ngsgpu.run.record_gpu import LEAST_BYTES, RecordKernels, ResultBatch, run_on_gpu
+from ngsgpu.trim import TrimParameters
+from ngsgpu.trim import gpu as trim_gpu
+from ngsgpu.trim.cpu import FAILED, KEPT1, KEPT2, UNPAIRED1
+from ngsgpu.trim.duplicates import Duplicates
+from ngsgpu.trim.rules import Rules, rules_of
 
 ROOT = Path(__file__).parents[2]
 CHUNK = SimpleNamespace(
@@ -83,9 +88,9 @@ class Gpu:
         monkeypatch.setattr(record_gpu, "no_bad_pair", lambda: None)
         monkeypatch.setattr(record_gpu, "DeviceReadFiles", self._read)
         monkeypatch.setattr(record_gpu, "DeviceWriter", lambda files, threads: _Writer(self))
-        for module in (deplete_gpu, merge_gpu):
+        for module in (deplete_gpu, merge_gpu, trim_gpu):
             monkeypatch.setattr(module, "KERNELS", SimpleNamespace(launch=self._launch))
-            monkeypatch.setattr(module, "device_classes", lambda: "classes")
+            monkeypatch.setattr(module, "device_classes", lambda: "classes", raising=False)
         monkeypatch.setattr(Struct, "on_device", lambda self, **values: self.pack(**_there(values)))
 
     def _launch(self, kernel: str, grid: Any, block: Any, arguments: Any, **more: Any) -> None:
@@ -207,9 +212,10 @@ def parameters_of(package: str, kernel: str) -> list[str]:
     return [re.findall(r"\w+", one)[-1] for one in found[1].split(",")]
 
 
-def check_launches(gpu: Gpu, package: str, kernels: tuple[str, str], batch: ResultBatch) -> None:
-    """Check that both kernels were launched with what their parameters are named for."""
-    for launched, kernel in zip(gpu.events, kernels, strict=True):
+def check_launches(gpu: Gpu, package: str, kernels: Sequence[str], batch: ResultBatch) -> None:
+    """Check that kernels were launched with what their parameters are named for."""
+    of_units = [event for event in gpu.events if event[0] != "count_reads"]
+    for launched, kernel in zip(of_units, kernels, strict=True):
         assert launched[:2] == (kernel, (2,))
         given = dict(zip(parameters_of(package, kernel), launched[2], strict=True))
         for mate, record in ((1, 0), (2, 1)):
@@ -220,7 +226,7 @@ def check_launches(gpu: Gpu, package: str, kernels: tuple[str, str], batch: Resu
         assert given["step"] == 2
         assert given.get("units", given.get("pairs")) == 100
         for name in ("offsets", "tile_bytes"):
-            assert given[name] is getattr(batch, name)
+            assert given.get(name, getattr(batch, name)) is getattr(batch, name)
         assert given.get("totals", batch.totals) is batch.totals
 
 
@@ -254,3 +260,63 @@ def test_merging_launches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(CHUNK, "max_length", 1 << 20)
     with pytest.raises(UnsuitableError, match="reads of 1,048,576 bases are too long for the GPU"):
         kernels.launch(batch, records)
+
+
+def trimming_rules(parameters: TrimParameters) -> Rules:
+    adapters = parameters.adapter_sequence, parameters.second_adapter
+    return rules_of(
+        parameters, paired=True, two_colours=False, adapters=adapters, others=[], is_64=False
+    )
+
+
+def test_trimming_launches(monkeypatch: pytest.MonkeyPatch) -> None:
+    gpu = Gpu(monkeypatch)
+    rules = trimming_rules(TrimParameters(adapter_sequence="ACGT"))
+    wanted = trim_gpu.Wanted(frozenset([KEPT1, KEPT2]), True, True, Duplicates(1), False)
+    kernels = trim_gpu.TrimmingKernels(rules, wanted, 1 << 20)
+    kernels._keys[:] = 3  # all units are equal
+    batch = ResultBatch((4,) * 5, 1000, kernels.FOUND)
+    (records,) = _Lane(1).batches()
+    kernels.launch(batch, records)
+    check_launches(gpu, "trim/cuda", ("hash_units", "trim_units", "write_units"), batch)
+    counted = [number for number, event in enumerate(gpu.events) if event[0] == "count_reads"]
+    assert counted == [1, 2, 4, 5]
+    for number, mate, trimmed in zip(counted, (0, 1) * 2, (0, 0, 1, 1), strict=True):
+        names = parameters_of("trim/cuda", "count_reads")
+        given = dict(zip(names, gpu.events[number][2], strict=True))
+        assert (given["record"], given["step"], given["units"], given["mate"]) == (
+            mate,
+            2,
+            100,
+            mate,
+        )
+        assert (given["trimmed"] is kernels._trimmed) == bool(trimmed)
+    counts = kernels.counts()
+    assert (counts.results.tolist(), counts.duplicates) == ([0] * 32, 99)
+
+
+def test_room_for_trimmed_records() -> None:
+    """Pairs in one file take that of both; names take a UMI and reasons."""
+    chunk = 1 << 20
+    one, reasons = HEADROOM + chunk + 64, 32 * (1 << 15)
+    plain, umi = (
+        trimming_rules(TrimParameters(umi=umi, umi_loc="per_index" if umi else None))
+        for umi in (False, True)
+    )
+
+    def sizes(rules: Rules, *outputs: int) -> list[int]:
+        return trim_gpu.Wanted(frozenset(outputs), False, True, None, False).sizes(rules, chunk)
+
+    assert sizes(plain, KEPT1, KEPT2) == [one, one, 1, 1, 1]
+    assert sizes(plain, KEPT1, UNPAIRED1) == [2 * one, 1, 2 * one, 1, 1]
+    assert sizes(plain, FAILED) == [1, 1, 1, 1, 2 * (one + reasons)]
+    assert sizes(umi, KEPT1, KEPT2) == [3 * one + reasons // 2] * 2 + [1] * 3
+
+
+def test_memory_makes_chunks_of_trimming_smaller() -> None:
+    rules = trimming_rules(TrimParameters())
+    wanted = trim_gpu.Wanted(frozenset([KEPT1, KEPT2, FAILED]), True, True, None, False)
+    chunks = [wanted.chunk_within(rules, memory) for memory in (1, 64 << 20, 256 << 20, 1 << 40)]
+    assert chunks == sorted(chunks)
+    assert (chunks[0], chunks[-1]) == (MIN_CHUNK, 16 << 20)
+    assert MIN_CHUNK < chunks[1] < chunks[2] < 16 << 20

@@ -26,7 +26,6 @@ class Stage:
         streams: whether it reads standard input and named pipes.
         streams_on_gpu: whether it reads and writes streams on a GPU as well.
         statistics: whether it has ``--stats``.
-        backends: whether it has ``--backend``; else it runs on the CPU.
     """
 
     words: str
@@ -36,7 +35,6 @@ class Stage:
     streams: bool = True
     streams_on_gpu: bool = True
     statistics: bool = True
-    backends: bool = True
 
     @property
     def files(self) -> list[str]:
@@ -60,8 +58,7 @@ class Stage:
         if self.joined and self.interleaved in inputs:
             del written["-O"]
         files = [str(word) for pair in written.items() for word in pair]
-        where = ["--backend", backend] if self.backends else []
-        return [*words, "--quiet", *map(str, inputs), *files, *where]
+        return [*words, "--quiet", *map(str, inputs), *files, "--backend", backend]
 
 
 MATES = {"-o": "1.fq", "-O": "2.fq"}
@@ -74,7 +71,7 @@ STAGES = {
         {**MATES, "--failed-out": "failed.fq"},
         "--interleaved-in",
         joined=True,
-        backends=False,
+        streams_on_gpu=False,
     ),
     "correct": Stage("correct --coverage 40", MATES, joined=True),
     "spectrum": Stage("correct --method spectrum", MATES, joined=True),
@@ -86,7 +83,11 @@ STAGES = {
         f"extend --outward --insert-size {INSERT} --insert-sd 10", {"-o": "extended.fq", **REST}
     ),
     "kmers": Stage(
-        "kmers count -k 21", {"-o": "counts", "--histo": "histogram"}, "", statistics=False
+        # Of streams it does not know how many k-mers there are, and takes all that it may.
+        "kmers count -k 21 --gpu-memory 1G",
+        {"-o": "counts", "--histo": "histogram"},
+        "",
+        statistics=False,
     ),
     "classify": Stage(
         "classify -d {database} --coverage-filter 0.1", {"-o": "calls.tsv", "--report": "report"}

@@ -20,14 +20,18 @@ def mates(tmp_path: Path) -> list[Path]:
     return [write(tmp_path / f"{mate}.fq", fastq(own[mate] for own in made)) for mate in (0, 1)]
 
 
-def test_statistics_and_report(ngsgpu: Commands, tmp_path: Path, mates: list[Path]) -> None:
+def test_statistics_and_report(
+    ngsgpu: Commands, tmp_path: Path, backend: str, mates: list[Path]
+) -> None:
     done = ngsgpu(
         "trim", "-i", mates[0], "-I", mates[1], "-o", tmp_path / "o1.fq", "-O", tmp_path / "o2.fq",
         "-j", tmp_path / "j.json", "--stats", tmp_path / "s.json", "--quiet",
+        "--backend", backend,
     )  # fmt: skip
     assert done.status == 0 and done.err == ""
     report, statistics = read_json(tmp_path / "j.json"), read_json(tmp_path / "s.json")
     assert statistics["schema"] == "ngsgpu.trim" and statistics["two_colours"]
+    assert statistics["backend"] == backend
     assert statistics["reads"]["kept"] == report["filtering_result"]["passed_filter_reads"]
     assert statistics["bases"]["kept"] == report["summary"]["after_filtering"]["total_bases"]
     assert statistics["adapters"]["reads"] == report["adapter_cutting"]["adapter_trimmed_reads"]
@@ -58,14 +62,14 @@ def test_multiqc_reads_the_report(ngsgpu: Commands, tmp_path: Path, mates: list[
     assert "fastp-insert-size-plot" in data["report_plot_data"]
 
 
-def test_reasons(ngsgpu: Commands, tmp_path: Path, mates: list[Path]) -> None:
+def test_reasons(ngsgpu: Commands, tmp_path: Path, backend: str, mates: list[Path]) -> None:
     """Each read is in one output; both mates of failed pairs, unless fastp's way is wanted."""
     outputs = [tmp_path / name for name in ("o1.fq", "o2.fq", "u1.fq", "u2.fq", "failed.fq")]
     options = ["-o", "-O", "--unpaired1", "--unpaired2", "--failed-out"]
     words = [word for both in zip(options, outputs, strict=True) for word in both]
     counts = []
     for more in ([], ["--fastp"]):
-        done = ngsgpu("trim", "-i", mates[0], "-I", mates[1], *words, *more)
+        done = ngsgpu("trim", "-i", mates[0], "-I", mates[1], *words, *more, "--backend", backend)
         assert done.status == 0 and "400 reads" in done.err, done.err
         counts.append([path.read_bytes().count(b"\n") // 4 for path in outputs])
     assert sum(counts[0]) == 400 > sum(counts[1])
@@ -114,17 +118,18 @@ def test_bad_input(ngsgpu: Commands, tmp_path: Path, mates: list[Path]) -> None:
         assert not (tmp_path / "o.fq").exists() and not (tmp_path / "j.json").exists()
 
 
-def test_nothing_to_trim(ngsgpu: Commands, tmp_path: Path) -> None:
+def test_nothing_to_trim(ngsgpu: Commands, tmp_path: Path, backend: str) -> None:
     """An empty file gives empty outputs, and a report that is JSON."""
     empty = write(tmp_path / "e.fq", b"")
-    done = ngsgpu("trim", "-i", empty, "-o", tmp_path / "o.fq", "-j", tmp_path / "j.json")
+    done = ngsgpu("trim", "-i", empty, "-o", tmp_path / "o.fq", "-j", tmp_path / "j.json",
+                  "--backend", backend)  # fmt: skip
     assert done.status == 0, done.err
     assert (tmp_path / "o.fq").read_bytes() == b""
     assert read_json(tmp_path / "j.json")["summary"]["before_filtering"]["total_reads"] == 0
 
 
 def test_an_index_that_is_longer_than_the_other_mates_name(
-    ngsgpu: Commands, tmp_path: Path
+    ngsgpu: Commands, tmp_path: Path, backend: str
 ) -> None:
     """Both names get the parts of both."""
     long, bases = "ACGT" * 500, "ACGTTGCA" * 5
@@ -132,7 +137,24 @@ def test_an_index_that_is_longer_than_the_other_mates_name(
     paths = [write(tmp_path / f"{i}.fq", text.encode()) for i, text in enumerate(records)]
     outs = [tmp_path / "o1.fq", tmp_path / "o2.fq"]
     done = ngsgpu("trim", "-i", paths[0], "-I", paths[1], "-o", outs[0], "-O", outs[1], "-A",
-                  "--umi", "--umi-loc", "per_index")  # fmt: skip
+                  "--umi", "--umi-loc", "per_index", "--backend", backend)  # fmt: skip
     assert done.status == 0, done.err
     expected = [text.replace("@r ", f"@r:AC_{long} ") for text in records]
     assert [path.read_text() for path in outs] == expected
+
+
+def test_a_umi_is_that_of_the_file_where_its_last_base_is_corrected(
+    ngsgpu: Commands, tmp_path: Path, backend: str
+) -> None:
+    """At least one base stays, and may be corrected then."""
+    records = ["@r\nT\n+\n#\n", f"@r\n{'G' * 40}\n+\n{'I' * 40}\n"]
+    paths = [write(tmp_path / f"{i}.fq", text.encode()) for i, text in enumerate(records)]
+    outs = [tmp_path / "o1.fq", tmp_path / "o2.fq"]
+    done = ngsgpu(
+        "trim", "-i", paths[0], "-I", paths[1], "-o", outs[0], "-O", outs[1], "-A", "-Q", "-L",
+        "-c", "--umi", "--umi-loc", "read1", "--umi-len", 1, "--overlap-len-require", 1,
+        "--overlap-diff-percent-limit", 100, "--backend", backend,
+    )  # fmt: skip
+    assert done.status == 0, done.err
+    assert outs[0].read_text() == "@r:T\nC\n+\nI\n"
+    assert outs[1].read_text() == records[1].replace("@r", "@r:T")

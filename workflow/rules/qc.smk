@@ -27,6 +27,6 @@ rule check_reads:
         "{params.guard} {log:q}; "
         "status=0; ngsgpu trim {params.reads} --report_title {wildcards.sample:q}"
         " --disable_quality_filtering --disable_length_filtering --disable_trim_poly_g"
-        " --json {output.json:q} --threads {threads} 2> {log:q} || status=$?; "
+        " --json {output.json:q} --threads {threads} --backend cpu 2> {log:q} || status=$?; "
         # Reads without qualities are no failure: what cannot take others says what is wrong with them.
         'if ((status == 2)); then note skipped "$(last_error)" {output.json:q}; exit 0; fi; exit $status'

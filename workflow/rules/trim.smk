@@ -9,7 +9,7 @@ TRIM = (
     "{params.guard} {log:q}; {params.adapters}; "
     'ngsgpu trim {params.reads} {params.trimmed} "${{options[@]}}"'
     " --disable_quality_filtering --dont_eval_duplication --report_title {wildcards.sample:q}"
-    " --json {output.json:q} --threads {threads} {params.extra} 2> {log:q}"
+    " --json {output.json:q} --threads {threads} --backend cpu {params.extra} 2> {log:q}"
 )
 
 

@@ -89,7 +89,7 @@ def compile_source(source: Path, target: Target, *, warnings_are_errors: bool = 
     made = {name.encode(): text for name, text in files.items() if name.endswith(SUFFIX)}
     text = files[str(source.absolute())].decode()
     program = nvrtc.createProgram(text, str(source), tuple(made.values()), tuple(made))
-    options = (*OPTIONS, f"-arch={target.architecture}", *(f"-I{path}" for path in _folders()))
+    options = (*OPTIONS, f"-arch={target.architecture}", *(f"-I{path}" for path in _folders(ROOT)))
     try:
         try:
             nvrtc.compileProgram(program, options)
@@ -157,13 +157,13 @@ def included(source: Path) -> dict[str, bytes]:
     return files
 
 
-@lru_cache(maxsize=1)
-def _folders() -> tuple[Path, ...]:
+@lru_cache
+def _folders(root: Path) -> tuple[Path, ...]:
     """Include folders: ours, CUB and libcu++ of CuPy, CUDA's own if installed."""
     import cupy
 
     bundled = Path(cupy.__file__).parent / "_core" / "include" / "cupy" / "_cccl"
-    folders = [ROOT, *(bundled / name for name in ("cub", "thrust", "libcudacxx"))]
+    folders = [root, *(bundled / name for name in ("cub", "thrust", "libcudacxx"))]
     # CuPy depends on this package since version 14; without it CUDA_PATH has to do.
     if find_spec("cuda") and find_spec("cuda.pathfinder"):
         from cuda.pathfinder import find_nvidia_header_directory

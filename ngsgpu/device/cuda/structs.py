@@ -23,7 +23,7 @@ SUFFIX: Final = ".structs"
 """Of the headers that are made from declarations."""
 
 _SCALARS: Final = {"uint8_t": "u1", "int32_t": "i4", "uint32_t": "u4", "int64_t": "i8",
-                   "uint64_t": "u8", "float": "f4"}  # fmt: skip
+                   "uint64_t": "u8", "float": "f4", "double": "f8"}  # fmt: skip
 _OF_PYTHON: Final = {int: "int32_t", np.float32: "float", tuple[int, int, int]: "int32_t[3]",
                      tuple[int, int, int, int, int, int, int, int]: "int32_t[8]"}  # fmt: skip
 

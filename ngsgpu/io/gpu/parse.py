@@ -75,7 +75,7 @@ class Slot:
         import cupy
 
         size = HEADROOM + chunk_bytes
-        self.room = max(_LINES_AT_LEAST, chunk_bytes // _BYTES_PER_LINE)
+        self.room = _most_lines(chunk_bytes)
         self.raw = cupy.empty(size + _PAD, dtype=cupy.uint8)
         self.line_end = cupy.empty(self.room, dtype=cupy.uint32)
         self.tile_lines = cupy.empty(size // TILE + 2, dtype=cupy.uint32)
@@ -89,8 +89,16 @@ class Slot:
 
 def slot_bytes(chunk_bytes: int) -> int:
     """Device memory per slot."""
-    room = max(_LINES_AT_LEAST, chunk_bytes // _BYTES_PER_LINE)
-    return HEADROOM + chunk_bytes + 7 * room
+    return HEADROOM + chunk_bytes + 7 * _most_lines(chunk_bytes)
+
+
+def most_records(chunk_bytes: int) -> int:
+    """Records of a chunk that a parser gives, at most."""
+    return _most_lines(chunk_bytes + 1) // 4
+
+
+def _most_lines(chunk_bytes: int) -> int:
+    return max(_LINES_AT_LEAST, chunk_bytes // _BYTES_PER_LINE)
 
 
 @dataclass(frozen=True, slots=True)

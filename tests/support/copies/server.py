@@ -12,6 +12,7 @@ import contextlib
 import gc
 import hashlib
 import importlib
+import importlib.util
 import json
 import os
 import pickle
@@ -172,9 +173,11 @@ def run(program: str) -> int:
 
 if __name__ == "__main__":
     for module in IMPORTED:
-        importlib.import_module(module)
-    importlib.import_module("snakemake.cli").get_argument_parser()  # which looks for plugins
-    remember_parsed(Path(sys.argv[1]).with_name("parsed"))
+        if importlib.util.find_spec(module.partition(".")[0]) is not None:
+            importlib.import_module(module)
+    if "snakemake.cli" in sys.modules:
+        sys.modules["snakemake.cli"].get_argument_parser()  # which looks for plugins
+        remember_parsed(Path(sys.argv[1]).with_name("parsed"))
     # Nothing that is shared is written to: neither by the collection of garbage nor at the end.
     gc.collect()
     gc.freeze()

@@ -50,3 +50,44 @@ def _sequenced(rng: random.Random, bases: str) -> tuple[bytes, bytes]:
 
 def _named(number: int, mate: int, own: tuple[bytes, bytes]) -> Record:
     return Record(b"NB501:%d %d:N:0:ACGTAC+TTGC" % (number, mate + 1), *own)
+
+
+_HEADERS = (
+    "NB501:{number} {mate}:N:0:ACGTAC+TTGC", "r{number}/{mate}", "r{number} {mate}:N:0:ACGT",
+    "r{number} ", "r{number}:A+C", "{number} :", "{number} ::+", "{number} 1+2+3:", "{number} +++",
+    "r{number}\tx y:zz+k", "{number}", "r{number} {mate}:" + "A" * 200 + "+" + "C" * 150,
+)  # fmt: skip
+
+
+def odd_pairs(rng: random.Random, count: int, lowest: int = 33) -> list[tuple[bytes, bytes]]:
+    """Texts of pairs of any length, with names, letters, lines and qualities of all kinds."""
+    made: list[tuple[bytes, bytes]] = []
+    for number in range(count):
+        if made and rng.random() < 0.1:
+            made.append(rng.choice(made))
+            continue
+        letters = rng.choice(["ACGT", "ACGT", "ACGT", "AC", "A", "G", "ACGTN", "ACGTacgtNRYU."])
+        size = rng.choice([0, 1, 4, 10, 29, 30, 31, 40, 60, 100, 200])
+        fragment = "".join(rng.choices(letters, k=size))
+        plain = "".join(base if base in "ACGT" else "N" for base in fragment)
+        changed, line_end = rng.choice([0, 0, 0.01, 0.05, 0.2]), rng.choice(["\n"] * 6 + ["\r\n"])
+        scores = rng.choice([(0, 40), (0, 0), (40, 40), (0, 126 - lowest), (12, 17), (2, 33)])
+        lengths = [rng.choice([0, 1, 2, 3, 8, 15, 16, 17, 31, 49, 50, 51, 60, 100, 151, 600])] * 2
+        if rng.random() < 0.3:
+            lengths[1] = rng.choice([0, 1, 2, 10, 36, 60, 100])
+        texts = []
+        for mate, strand in enumerate((fragment, reverse_complement(plain))):
+            adapter = rng.choice([ADAPTERS[mate], ADAPTERS[mate], ADAPTERS[0][2:], ""])
+            rest = rng.choice(["G" * 600, "A" * 600, "".join(rng.choices("ACGT", k=600))])
+            bases = "".join(
+                rng.choice("ACGTN") if rng.random() < changed else base
+                for base in (strand + adapter + rest)[: lengths[mate]]
+            )
+            own = [lowest + rng.randint(*scores) for _ in bases]
+            qualities = "".join(map(chr, sorted(own, reverse=True) if number % 5 == 0 else own))
+            name = _HEADERS[number % len(_HEADERS)].format(number=number, mate=mate + 1)
+            plus = rng.choice(["", "", name, name.split()[0]])
+            lines = f"@{name}", bases, f"+{plus}", qualities, ""
+            texts.append(line_end.join(lines).encode())
+        made.append((texts[0], texts[1]))
+    return made

@@ -33,5 +33,7 @@ files = " ".join(
     ]
 )
 
+gpus = snakemake.resources.get("gpu", 0)
+device = f"--backend cuda --gpus {gpus}" if gpus else "--backend cpu"
 
-shell("ngsgpu trim {files} --threads {snakemake.threads} {extra} {log}")
+shell("ngsgpu trim {files} --threads {snakemake.threads} {device} {extra} {log}")

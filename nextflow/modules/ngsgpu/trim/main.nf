@@ -1,9 +1,10 @@
 process NGSGPU_TRIM {
     tag "$meta.id"
     label 'process_low'
+    label 'process_gpu'
 
-    conda "${moduleDir}/environment.yml"
-    // A registry is set in the config (docker.registry, apptainer.registry).
+    conda "${ task.accelerator ? "${moduleDir}/environment.gpu.yml" : "${moduleDir}/environment.yml" }"
+    // One image for CPUs and GPUs; a registry is set in the config (docker.registry, apptainer.registry).
     container 'ngsgpu/ngsgpu:0.1.0'
 
     input:
@@ -34,7 +35,7 @@ process NGSGPU_TRIM {
     // --length-limit N, --low-complexity-filter, --complexity-threshold N, --correction,
     // --overlap-len-require N, --overlap-diff-limit N, --overlap-diff-percent-limit N, --umi,
     // --umi-loc PLACE, --umi-len N, --umi-prefix TEXT, --umi-skip N, --dedup, --dup-calc-accuracy N,
-    // --dont-eval-duplication, --fastp, --quiet, --compress-level N
+    // --dont-eval-duplication, --fastp, --compress-level N, --quiet
     def args = task.ext.args ?: ''
     def prefix = task.ext.prefix ?: "${meta.id}"
     def files = reads instanceof List ? reads : [reads]
@@ -45,6 +46,7 @@ process NGSGPU_TRIM {
         ? "--out1 ${prefix}.trimmed.fastq.gz"
         : "--out1 ${prefix}.trimmed_1.fastq.gz --out2 ${prefix}.trimmed_2.fastq.gz"
     def adapter_fasta_file = adapter_fasta ? "--adapter-fasta ${adapter_fasta}" : ''
+    def device = task.accelerator ? "--backend cuda --gpus ${task.accelerator.request}" : '--backend cpu'
     """
     ngsgpu trim \\
         ${inputs.join(' ')} \\
@@ -55,7 +57,7 @@ process NGSGPU_TRIM {
         --json ${prefix}.fastp.json \\
         ${adapter_fasta_file} \\
         --stats ${prefix}.trim.json \\
-        --threads ${task.cpus} \\
+        --threads ${task.cpus} ${device} \\
         ${args}
     """
 
