@@ -233,6 +233,8 @@ def test_the_same_files_and_what_is_made_again(snakemake: Snakemake, small: Path
         path.rename(small / path.name)
     assert OWN - {"merge_single"} <= jobs(run(snakemake, small, **own | {"chain": []})).keys()
     assert outputs(small) == made
+    # Nor is a chain a reason to make again what separate jobs have made.
+    assert remade() == set()
 
 
 @pytest.mark.slow

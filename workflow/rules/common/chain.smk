@@ -155,11 +155,15 @@ def output_times(name, stage):
         yield changed_at(placed(f"results/{name}/{path}"))
 
 
+def record_of(name):
+    """Where a chain of a sample writes down its stages."""
+    return placed(f"results/{name}/{CHAIN_RECORD}")
+
+
 def recorded_lines(name):
-    """What the last chain of a sample has written down; nothing if it did not, or was no chain."""
-    path = placed(f"results/{name}/{CHAIN_RECORD}")
+    """What the last chain of a sample has written down; nothing if there was none."""
     try:
-        lines = tuple(path.read_text().splitlines())
+        lines = tuple(record_of(name).read_text().splitlines())
         known = all(json.loads(line)[0] in CHAIN_OUTPUTS for line in lines)
     except (OSError, ValueError, LookupError, TypeError):
         return ()
@@ -168,9 +172,8 @@ def recorded_lines(name):
 
 def kept_chain(name):
     """The leading stages of a sample's last chain that are as it left them; None if there are none."""
-    path, record = placed(f"results/{name}/{CHAIN_RECORD}"), recorded_lines(name)
-    stages = Chain((), record).recorded
-    written, kept = changed_at(path), []
+    record, written = recorded_lines(name), changed_at(record_of(name))
+    stages, kept = Chain((), record).recorded, []
     for stage, line in zip(stages, record):
         if not takes_part(name, stage) or kept and stage_before(stage) != kept[-1]:
             break
@@ -200,10 +203,13 @@ def whole_chain(name):
 def present_chain(name):
     """The chain of a sample; None if its stages are separate jobs, or have been."""
     whole, kept = whole_chain(name), kept_chain(name)
-    if kept or not whole or placed(f"results/{name}/{CHAIN_RECORD}").exists():
-        return kept or whole
-    is_made = any(any(output_times(name, stage)) for stage in whole.stages)
-    return None if is_made else whole
+    if kept or not whole:
+        return kept
+    first = whole.stages[0]
+    is_recorded = first in Chain((), recorded_lines(name)).recorded
+    written = changed_at(record_of(name)) if is_recorded else 0
+    is_separate = any(own > written for own in output_times(name, first))
+    return None if is_separate else whole
 
 
 def reads_of(name, stage):
