@@ -309,6 +309,10 @@ def table(name: str) -> str:
         from benchmarks.forms.__main__ import table as table_of_forms
 
         return table_of_forms(result)
+    if result.get("schema") == "ngsgpu.benchmark.chains":
+        from benchmarks.chains import table as table_of_chains
+
+        return table_of_chains(result)
     if result.get("schema") == "ngsgpu.benchmark.euler":
         return euler_table(result)
     if result.get("schema") == "ngsgpu.benchmark.euler_steps":

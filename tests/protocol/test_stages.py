@@ -298,7 +298,7 @@ def test_standard_input_and_output(
     done = subprocess.run(
         [copies.ngsgpu(), *command],
         input=gzip.compress(fastq(records)),
-        env=os.environ | {"TMPDIR": str(temporary)},
+        env=os.environ | {"TMPDIR": str(temporary), "NGSGPU_LOCK_DIR": str(runs.folder / "locks")},
         capture_output=True,
     )
     assert (done.returncode, done.stderr) == (0, b"")
