@@ -87,6 +87,11 @@ def test_what_is_no_chain(
     assert said in result.stdout
 
 
+def test_lint_finds_nothing(snakemake: Snakemake, study: Path) -> None:
+    result = snakemake("--lint", *configured(study, chain=["trim", "correct", "merge"]))
+    assert result.returncode == 0, result.stdout
+
+
 def test_resources_are_those_of_the_stages(snakemake: Snakemake, study: Path) -> None:
     """The most threads, memory and GPUs of any, and the time of all; each step has its GPUs."""
     own = {"threads": 1, "runtime": 10}

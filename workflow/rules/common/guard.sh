@@ -1,6 +1,7 @@
 # What the shell of a guarded job does (failures.smk says why). It has been given the lists
 # guard_inputs, guard_outputs, guard_folders and guard_kept (what a failure leaves alone if it is there:
-# an earlier run's, or of stages before one that fails), guard_retries and guard_goes_on. After `guard LOG` the commands that follow are guarded.
+# an earlier run's, or of stages before one that fails), guard_retries and guard_goes_on. After
+# `guard LOG` the commands that follow are guarded.
 #
 # A note has the job's log and the log's last error, a line each; that of a folder lies in it. Tries are
 # counted beside the log: Snakemake says which one it is to resources only, and those may be the ones of
