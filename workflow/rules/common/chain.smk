@@ -39,7 +39,7 @@ CHAIN_OUTPUTS = {
     },
 }
 CHAIN_RECORD = "chain/stages.txt"
-LETTERS = string.ascii_letters + string.digits + "-_"
+LETTERS = f"{string.ascii_letters}{string.digits}-_"
 
 
 @dataclass(frozen=True)
