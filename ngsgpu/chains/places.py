@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import zlib
 from collections.abc import Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
@@ -16,7 +17,7 @@ from ngsgpu.errors import NgsgpuError, output_error
 from ngsgpu.io.compress.source import unpacked_size
 from ngsgpu.io.output.temporary import close_folder, open_folder
 from ngsgpu.io.output.writer import OutputSet
-from ngsgpu.io.paths import read_at
+from ngsgpu.io.paths import is_stream, read_at
 
 _MEMORY: Final = Path("/dev/shm")
 _GENERATIONS: Final = 2
@@ -24,6 +25,10 @@ _GENERATIONS: Final = 2
 _SHARE: Final = 2
 """Part of the memory that they may take: 1 / this."""
 _PIECE: Final = 8 << 20
+_SAMPLE: Final = 1 << 20
+_MARGIN: Final = 1.2
+"""Of texts that are estimated: reads behind the first ones may be packed more tightly."""
+_GZIP: Final = b"\x1f\x8b"
 
 
 class Places:
@@ -40,7 +45,7 @@ class Places:
         level: of compression.
 
     Attributes:
-        text: about how many bytes the reads take.
+        text: about how many bytes the reads take; None: of a stream that is not known.
         in_memory: whether they lie in memory.
         folder: where they lie.
 
@@ -51,8 +56,8 @@ class Places:
     def __init__(
         self, out: Path, inputs: Iterable[str], memory: int | None, *, threads: int, level: int
     ) -> None:
-        self.text = sum(map(unpacked_size, inputs))
-        self.in_memory = _fits(_GENERATIONS * self.text, memory)
+        self.text = _text_size([*inputs])
+        self.in_memory = self.text is not None and _fits(_GENERATIONS * self.text, memory)
         self._threads, self._level = threads, level
         self._copies: dict[str, Future[None]] = {}
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="ngsgpu-keep")
@@ -70,7 +75,7 @@ class Places:
     @property
     def taken(self) -> int:
         """Bytes of memory that the reads take, at most."""
-        return _GENERATIONS * self.text if self.in_memory else 0
+        return _GENERATIONS * self.text if self.in_memory and self.text is not None else 0
 
     def __enter__(self) -> Self:
         return self
@@ -109,6 +114,31 @@ class Places:
             if (task := self._copies.pop(path, None)) is not None:
                 task.result()
             self._remover.submit(Path(path).unlink, missing_ok=True)
+
+
+def _text_size(paths: list[str]) -> int | None:
+    """About how many bytes of text files hold; None if one of them is a stream."""
+    if any(path == "-" or is_stream(path) for path in paths):
+        return None
+    return round(sum(unpacked_size(path) * _packing(path) for path in paths))
+
+
+def _packing(path: str) -> float:
+    """How much more a file holds than ``unpacked_size`` assumes, by its first bytes, and some."""
+    if unpacked_size(path) == 0:
+        return 1.0
+    with Path(path).open("rb") as file:
+        packed = file.read(_SAMPLE)
+        size = os.fstat(file.fileno()).st_size
+    text, rest = 0, packed
+    while rest[:2] == _GZIP:
+        member = zlib.decompressobj(wbits=31)
+        try:
+            text += len(member.decompress(rest))
+        except zlib.error:  # which the first step will report
+            break
+        rest = member.unused_data
+    return _MARGIN * text / len(packed) * size / unpacked_size(path) if text else _MARGIN
 
 
 def _fits(size: int, memory: int | None) -> bool:

@@ -184,7 +184,8 @@ def _lines(planned: Sequence[Planned], places: Places) -> Iterator[str]:
     from ngsgpu.device.memory import format_size
 
     where = "memory" if places.in_memory else str(places.folder.parent)
-    yield f"reads    about {format_size(places.text)} of text, between two steps in {where}"
+    size = "of unknown size" if places.text is None else f"about {format_size(places.text)} of text"
+    yield f"reads    {size}, between two steps in {where}"
     for number, own in enumerate(planned, start=1):
         written = [*own.copies.values(), *own.outputs]
         yield f"step {number}   {own.step.name}: writes {', '.join(written) or 'nothing to keep'}"

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -17,7 +19,7 @@ import pytest
 from ngsgpu.chains import places
 from tests.support import content
 from tests.support.commands import Commands, read_json
-from tests.support.io.records import fastq, write
+from tests.support.io.records import bgzf, fastq, write
 from tests.support.protocol import alternating, make_pairs, write_mates
 
 SIDES = make_pairs()[1:]
@@ -266,6 +268,40 @@ def test_a_run_that_is_terminated_leaves_no_reads_in_memory(made: Path, tmp_path
         assert process.wait(60) == 143
     assert set(places._MEMORY.iterdir()) <= before
     assert not list((tmp_path / "out").glob("*.gz"))
+
+
+@pytest.mark.parametrize("packing", ["plain", "gzip", "BGZF", "bad"])
+def test_the_size_of_the_text_is_estimated(tmp_path: Path, packing: str) -> None:
+    """From above, but not far."""
+    text = fastq(alternating(*SIDES))
+    packed = {
+        "plain": text, "gzip": gzip.compress(text), "BGZF": bgzf(text, 5000), "bad": b"\x1f\x8b",
+    }  # fmt: skip
+    path = write(tmp_path / f"reads.fq{'' if packing == 'plain' else '.gz'}", packed[packing])
+    with places.Places(tmp_path, [str(path)], None, threads=1, level=1) as found:
+        assert found.text is not None
+        if packing != "bad":
+            assert len(text) <= found.text <= 1.3 * len(text)
+        assert found.in_memory
+
+
+def test_reads_of_a_stream_lie_on_disk(pieces: Pieces, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TMPDIR", str(pieces.folder))
+    pipe = pieces.folder / "reads.pipe"
+    os.mkfifo(pipe)
+    text = (pieces.made / "pairs/reads1.fq").read_bytes()
+    threading.Thread(target=pipe.write_bytes, args=(text,), daemon=True).start()
+    out = pieces.chain("--steps", "trim,correct", "-i", pipe)
+    stays = read_json(out / "chain.stats.json")["reads_between_steps"]
+    assert stays.startswith(str(pieces.folder))
+    expected = pieces.folder / "expected"
+    done = pieces.ngsgpu(
+        "run", "--steps", "trim,correct", *given(pieces, "-i", "pairs/reads1.fq"),
+        "-o", expected, *pieces.more, *pieces.where,
+    )  # fmt: skip
+    assert done.status == 0, done.err
+    name = "corrected.fastq.gz"
+    assert (out / name).read_bytes() == (expected / name).read_bytes()
 
 
 def test_a_plan_writes_nothing(pieces: Pieces) -> None:

@@ -134,8 +134,8 @@ def chain_memory(wildcards, input, attempt):
         needed += [config[stage]["mem_mb"], PER_MB[stage][0] * reads_mb]
         if stage == "deplete":
             needed.append(unpacked_mb([input.host]) + 1000)
-    # Twice: what a stage reads, and what it writes.
-    return math.ceil(max(needed) + 2 * reads_mb) * 2 ** (attempt - 1)
+    # What a stage reads and what it writes, with the margin of `ngsgpu run`.
+    return math.ceil(max(needed) + 2.5 * reads_mb) * 2 ** (attempt - 1)
 
 
 def chain_minutes(wildcards, input, attempt):
