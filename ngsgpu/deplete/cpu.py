@@ -13,7 +13,7 @@ from ngsgpu.deplete.kmers import (
     new_room,
     sample_block,
 )
-from ngsgpu.deplete.params import MILLION, Sampling
+from ngsgpu.deplete.params import MILLION, Bounds, Sampling
 from ngsgpu.io.text.pairs import Mates
 from ngsgpu.jit import Integer, njit
 
@@ -93,8 +93,7 @@ def find_kept(
     end: int,
     sampling: Sampling,
     table: NDArray[np.uint32],
-    min_bases: int,
-    millionths: int,
+    bounds: Bounds,
     keep_host: bool,
     kept: NDArray[np.bool_],
     counts: NDArray[np.int64],
@@ -109,8 +108,7 @@ def find_kept(
         end: end of the units.
         sampling: which k-mers count.
         table: those of the host.
-        min_bases: bases of a unit that they must cover for it to be the host's.
-        millionths: the same in millionths of its bases.
+        bounds: bases of a unit that they must cover for it to be the host's.
         keep_host: whether the host's are kept.
         kept: bool[end - begin], the decisions.
         counts: int64[len(COUNTERS)], added to.
@@ -141,7 +139,11 @@ def find_kept(
             length1 = int(first.seq_len[i])
             length2 = int(second.seq_len[i]) if paired else 0
             bases = length1 + length2
-            enough = max(min_bases, (millionths * bases + MILLION - 1) // MILLION)
+            enough = max(
+                bounds.least,
+                min(bounds.most, bases // 2),
+                (bounds.millionths * bases + MILLION - 1) // MILLION,
+            )
             after = _end_of(room.starts, place, found, at + length1)
             covered = _covered(
                 room.starts, room.kmers, place, after, at, table, sampling.kmer, enough

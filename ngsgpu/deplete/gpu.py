@@ -35,14 +35,15 @@ RULES: Final = Struct(
         "limit": "uint32_t",
         "kmer": "int32_t",
         "offset": "int32_t",
-        "min_bases": "int64_t",
+        "least": "int64_t",
+        "most": "int64_t",
         "millionths": "int64_t",
         "keep_host": "int32_t",
         "paired": "int32_t",
         "interleaved": "int32_t",
     },
 )
-"""The index, ``Sampling`` and ``DepletionParameters``, and how the reads of a lane lie."""
+"""The index, ``Sampling`` and ``Bounds``, what is kept, and how the reads of a lane lie."""
 
 
 class DepletionKernels(RecordKernels):
@@ -70,8 +71,7 @@ class DepletionKernels(RecordKernels):
             limit=int(sampling.limit),
             kmer=sampling.kmer,
             offset=(sampling.kmer - CENTRE) // 2,
-            min_bases=parameters.min_bases,
-            millionths=parameters.millionths,
+            **parameters.bounds(sampling.kmer)._asdict(),
             keep_host=parameters.keep_host,
             paired=lane.paired,
             interleaved=lane.interleaved,

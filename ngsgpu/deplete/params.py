@@ -1,7 +1,9 @@
 """Parameters of host indexes and of depletion, and their form for the kernels.
 
 The defaults were chosen on reads of human chromosome 20 with up to 8 % substitutions and of 27
-bacteria, and checked on other reads (``docs/deplete.md``).
+bacteria, and checked on other reads; those for reads below 72 bases on reads of 36 to 75 bases of
+the first half of 5 Mb of it and of 20 bacteria, and checked on the other half and 19 others
+(``docs/deplete.md``).
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ CENTRE: Final = 16
 """Bases in the middle of a k-mer that decide whether it is sampled."""
 
 MAX_KMER: Final = 32
+_MIN_BASES: Final = 36
 MILLION: Final = 1_000_000
 
 
@@ -32,6 +35,23 @@ class Sampling(NamedTuple):
 
     kmer: int
     limit: np.uint32
+
+
+class Bounds(NamedTuple):
+    """How many bases k-mers of the host have to cover.
+
+    They must be ``least``, and half of the bases of the read or pair up to ``most`` of them, and
+    ``millionths`` of its bases in millionths.
+
+    Attributes:
+        least: of any read.
+        most: that are always enough, but for the share.
+        millionths: share of the bases.
+    """
+
+    least: int
+    most: int
+    millionths: int
 
 
 @parameters
@@ -77,18 +97,26 @@ class IndexParameters:
 class DepletionParameters:
     """Which reads are the host's, and which are kept."""
 
-    min_bases: int = option(
-        36,
-        "N",
-        "A read, or a pair as a whole, is the host's if k-mers of the host cover at least N bases.",
+    min_bases: int | None = option(
+        None,
+        "N|auto",
+        "A read, or a pair as a whole, is the host's if k-mers of the host cover at least N bases; "
+        "auto: 36, or half of the bases if that is less, but more than a k-mer.",
         "-a",
         "--min-bases",
+        word="auto",
         least=1,
     )
     min_share: float = option(
         0.01, "X", "And at least this share of its bases.", "-r", "--min-share", least=0, most=1
     )
     keep_host: bool = flag("Keep the host's reads instead of the others.", "--keep-host")
+
+    def bounds(self, kmer: int) -> Bounds:
+        """What kernels need to decide, for k-mers of a length."""
+        if self.min_bases is not None:
+            return Bounds(self.min_bases, self.min_bases, self.millionths)
+        return Bounds(kmer + 1, _MIN_BASES, self.millionths)
 
     @property
     def millionths(self) -> int:

@@ -102,7 +102,7 @@ class Depletion(RecordStage[DepletionStatistics]):
         parameters, index = self._parameters, self._index
         find_kept(
             first, second, len(mates) == 2, begin, end, index.parameters.sampling(), index.table,
-            parameters.min_bases, parameters.millionths, parameters.keep_host, kept, counts,
+            parameters.bounds(index.parameters.kmer), parameters.keep_host, kept, counts,
         )  # fmt: skip
         sizes = [_bytes(own, begin, end) for own in mates]
         rooms = [sum(sizes)] if lane.interleaved else sizes
@@ -139,6 +139,7 @@ class Depletion(RecordStage[DepletionStatistics]):
             backend,
             self._parameters,
             index=self._index.describe(),
+            bounds=self._parameters.bounds(self._index.parameters.kmer)._asdict(),
             paired=self._lane.paired,
         )
         statistics.count(counts)

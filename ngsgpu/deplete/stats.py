@@ -18,6 +18,7 @@ class DepletionStatistics(RunStatistics):
 
     Attributes:
         index: the host's k-mers.
+        bounds: of the bases that they had to cover, as of ``Bounds``.
         paired: whether the reads have mates.
         reads: ``total``, ``host`` and ``other`` ones, ``kept`` in the outputs; each of a pair
             counts.
@@ -26,6 +27,7 @@ class DepletionStatistics(RunStatistics):
 
     SCHEMA = "ngsgpu.deplete"
     index: dict[str, Any] = field(default_factory=dict)
+    bounds: dict[str, int] = field(default_factory=dict)
     paired: bool = False
     reads: dict[str, int] = field(default_factory=dict)
     bases: dict[str, int] = field(default_factory=dict)

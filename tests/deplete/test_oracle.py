@@ -22,7 +22,7 @@ def test_random_reads(tmp_path: Path, backend: str, seed: int) -> None:
         max_repeats=rng.choice([5, 40, 1000]),
     )
     depletion = DepletionParameters(
-        min_bases=rng.choice([1, 32, 60]),
+        min_bases=rng.choice([1, 32, 60, None]),
         min_share=rng.choice([0, 0.01, 0.3]),
         keep_host=rng.random() < 0.3,
     )

@@ -22,7 +22,8 @@ def test_section(manifest: Path, results: Path) -> None:
             "schema": "ngsgpu.deplete",
             "schema_version": 1,
             "version": "0.1.0",
-            "parameters": {"min_bases": 32},
+            "parameters": {"min_bases": None},
+            "bounds": {"least": 25, "most": 32},
             "index": {"kmer": 24, "sources": ["GRCh38.fa.gz"]},
             "reads": {"total": 1000, "host": 421, "other": 579, "kept": 579},
             "bases": {"total": 100_000, "kept": 57_900},
@@ -35,4 +36,7 @@ def test_section(manifest: Path, results: Path) -> None:
         assert words in page.text, words
     methods = Methods(study, read_runs(study)).text()
     assert "Reads of the host (GRCh38.fa.gz) were removed with `ngsgpu deplete`" in methods
-    assert "(k = 24, at least 32 bases covered by its k-mers)" in methods
+    assert (
+        "(k = 24, at least 32 bases, or half of those of shorter reads, covered by its k-mers)"
+        in methods
+    )

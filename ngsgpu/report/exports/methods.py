@@ -241,7 +241,7 @@ class Methods:
 
 _DEPLETION: Final = {
     "index.kmer": "k = {}",
-    "parameters.min_bases": "at least {} bases covered by its k-mers",
+    "bounds.most": "at least {} bases, or half of those of shorter reads, covered by its k-mers",
 }
 _CORRECTION: Final = {
     "parameters.minhash.kmer": "k = {}",

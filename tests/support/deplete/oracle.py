@@ -67,4 +67,7 @@ def is_host(
             if kmer in host:
                 places.update(range(i, i + parameters.kmer))
         covered += len(places)
-    return covered >= depletion.min_bases and covered * 10**6 >= depletion.millionths * total
+    enough = depletion.min_bases
+    if enough is None:
+        enough = max(parameters.kmer + 1, min(36, total // 2))
+    return covered >= enough and covered * 10**6 >= depletion.millionths * total

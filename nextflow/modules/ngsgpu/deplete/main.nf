@@ -21,7 +21,7 @@ process NGSGPU_DEPLETE {
 
     script:
     // Further options, which docs/options.md explains:
-    // --interleaved, --min-bases N, --min-share X, --keep-host, --compress-level N, --quiet
+    // --interleaved, --min-bases N|auto, --min-share X, --keep-host, --compress-level N, --quiet
     def args = task.ext.args ?: ''
     def prefix = task.ext.prefix ?: "${meta.id}"
     def files = reads instanceof List ? reads : [reads]
