@@ -6,7 +6,6 @@ import gzip as standard
 import os
 import random
 import threading
-import time
 import zlib
 from collections.abc import Callable
 from functools import cache
@@ -123,7 +122,10 @@ def test_same_bytes(tmp_path: Path, name: str, threads: int) -> None:
 def test_pieces_are_inflated_side_by_side(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    """Nothing is left to a single thread; nearly all is inflated before its window is known."""
+    """Nothing is left to a single thread; nearly all is inflated before its window is known.
+
+    Unless other processes keep all but one thread from running.
+    """
     blind = []
     inflate = gzip.inflate
 
@@ -138,8 +140,12 @@ def test_pieces_are_inflated_side_by_side(
     monkeypatch.setattr(gzip, "inflate", seen)
     monkeypatch.setattr(GzipStream, "_continue_serially", never)
     data = packed(name, 20_000)
-    assert read(write(tmp_path, data), 4)[0] == standard.decompress(data)
-    assert len(blind) > 5
+    for _ in range(10):
+        blind.clear()
+        assert read(write(tmp_path, data), 4)[0] == standard.decompress(data)
+        assert len(blind) > 5
+        if any(blind):
+            break
     assert any(blind)
 
 
