@@ -6,6 +6,7 @@ import gzip as standard
 import os
 import random
 import threading
+import time
 import zlib
 from collections.abc import Callable
 from functools import cache
