@@ -57,6 +57,9 @@ COMMANDS: Final = {
         "classify:classify_table",
         "Merge the Kraken-style reports of several samples into tables of taxa by samples.",
     ),
+    "extract": Entry(
+        "extract:extract", "Write the reads of taxa, by the calls of a classification."
+    ),
     "report": Entry("report:report", "Write a self-contained HTML report of a study."),
     "doctor": Entry(
         "doctor:doctor", "Check the installation and the hardware, and explain how to fix problems."

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.deplete.cpu import COUNTERS, copy_kept, find_kept
+from ngsgpu.deplete.cpu import COUNTERS, find_kept
 from ngsgpu.deplete.index import HostIndex, open_index
 from ngsgpu.deplete.params import DepletionParameters
 from ngsgpu.deplete.stats import DepletionStatistics
@@ -17,7 +17,7 @@ from ngsgpu.device.memory import format_size
 from ngsgpu.errors import DeviceMemoryError
 from ngsgpu.io.inputs import ReadFiles, plan_lanes
 from ngsgpu.io.paths import Paths
-from ngsgpu.io.text.pairs import Mates
+from ngsgpu.io.text.copy import kept_records
 from ngsgpu.run.options import RunOptions
 from ngsgpu.run.record import Made, RecordDriver, RecordStage, Task
 
@@ -104,13 +104,7 @@ class Depletion(RecordStage[DepletionStatistics]):
             first, second, len(mates) == 2, begin, end, index.parameters.sampling(), index.table,
             parameters.bounds(index.parameters.kmer), parameters.keep_host, kept, counts,
         )  # fmt: skip
-        sizes = [_bytes(own, begin, end) for own in mates]
-        rooms = [sum(sizes)] if lane.interleaved else sizes
-        pieces = []
-        for own, room in zip(mates, rooms, strict=False):
-            out = np.empty(room, dtype=np.uint8)
-            pieces.append(out[: copy_kept(own, second, lane.interleaved, begin, kept, out)])
-        return Made(pieces, counts)
+        return Made(kept_records(mates, begin, kept, interleaved=lane.interleaved), counts)
 
     def gpu_room(self, memory: int) -> int:
         """See ``RecordStage``."""
@@ -144,9 +138,3 @@ class Depletion(RecordStage[DepletionStatistics]):
         )
         statistics.count(counts)
         return statistics
-
-
-def _bytes(mates: Mates, begin: int, end: int) -> int:
-    """Bytes of records, with a line feed that may be missing."""
-    starts, ends = mates.header_start[begin:end], mates.record_end[begin:end]
-    return int((ends - starts).sum(dtype=np.int64)) + (end - begin) + 1

@@ -112,7 +112,7 @@ class World:
         self.values: dict[str, Path] = {}
         for name, own in self.options.items():
             if own.default is ...:
-                self.values[name] = self.file(f"{name}.fq")
+                self.values[name] = 1 if own.role is None else self.file(f"{name}.fq")
 
     def file(self, name: str) -> Path:
         path = self.folder / name

@@ -1,0 +1,27 @@
+"""Which reads are extracted."""
+
+from __future__ import annotations
+
+from ngsgpu.declared.options import flag, option
+from ngsgpu.declared.values import parameters
+from ngsgpu.errors import UsageError
+
+
+@parameters
+class ExtractionParameters:
+    """Which calls a read must have."""
+
+    taxa: tuple[int, ...] = option(
+        ..., "TAXID,...", "Taxids; 0 is what was not classified.", "--taxon", least=0
+    )
+    exclude: tuple[int, ...] | None = option(
+        None, "TAXID,...", "Taxids below those of --taxon that are left out.", least=1
+    )
+    with_children: bool = flag(
+        "Also the taxa below, of --taxon and of --exclude; needs -d or --taxonomy."
+    )
+    invert: bool = flag("Write all other reads.")
+
+    def __post_init__(self) -> None:
+        if not self.taxa:
+            raise UsageError("no taxon given; name one, such as `taxa=562`")
