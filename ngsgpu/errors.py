@@ -33,6 +33,9 @@ _CAUSES: Final = {
 }
 
 
+_STANDARD_OUTPUT: Final = ("-", "/dev/stdout")
+
+
 def without_control_characters(text: str) -> str:
     """A text from an untrusted source as a terminal may show it."""
     return "".join(
@@ -71,11 +74,17 @@ class OutputError(NgsgpuError):
     """An output could not be written; no part of it was left behind."""
 
 
+class NoReaderError(OutputError):
+    """The program that reads standard output has ended, as ``head`` does; nothing is said."""
+
+
 def output_error(path: str | Path, error: OSError) -> OutputError:
     """The one-line error for a failed write: path, cause, remedy."""
     unknown = (os.strerror(error.errno) if error.errno else str(error), "check the disk")
     cause, remedy = _CAUSES.get(error.errno or 0, unknown)
-    return OutputError(f"{shown_output(path)}: {cause}; {remedy}")
+    is_quiet = error.errno == errno.EPIPE and str(path) in _STANDARD_OUTPUT
+    kind = NoReaderError if is_quiet else OutputError
+    return kind(f"{shown_output(path)}: {cause}; {remedy}")
 
 
 def shown_output(path: str | Path) -> str:

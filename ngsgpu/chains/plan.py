@@ -32,8 +32,7 @@ class Planned:
         step: the step.
         command: what runs.
         words: its command line.
-        makes: files of reads that it writes for later steps.
-        copies: which of these are also outputs of the chain, and under which names.
+        copies: files of reads for later steps that are also outputs of the chain, and their names.
         level: of their compression; None: that of the chain.
         outputs: files that it writes for good.
         last_use: files of reads that no later step reads.
@@ -43,7 +42,6 @@ class Planned:
     step: Step
     command: Command
     words: list[str]
-    makes: tuple[str, ...] = ()
     copies: Mapping[str, str] = field(default_factory=dict)
     level: int | None = None
     outputs: tuple[str, ...] = ()
@@ -89,7 +87,7 @@ class Chain:
             made = words.plan(flow, between, self.common, is_read=is_read, is_kept=is_kept)
             if wiring.passes_on:
                 used = flow.files if flow is not reads else ()
-                made, flow = replace(made, last_use=used), words.passed_on(flow, made)
+                made, flow = replace(made, last_use=used), words.passed_on(flow)
             planned.append(made)
         if flow is not reads and flow.files[0].startswith(str(between)):
             planned[-1] = replace(planned[-1], last_use=(*planned[-1].last_use, *flow.files))
@@ -187,7 +185,6 @@ class _Words:
             self._step,
             self._command,
             [*self._words(values)],
-            tuple(self._reads.values()) if is_read else (),
             copies,
             int(level) if (level := self._given.get("compress_level")) else None,
             (*(() if is_read else targets.values()), *self._written(values)),
@@ -263,8 +260,8 @@ class _Words:
             return str(given)
         return str(self._out / f"{stem}.{flow.ending}.gz")
 
-    def passed_on(self, flow: Flow, planned: Planned) -> Flow:
-        """The reads that there are after it."""
+    def passed_on(self, flow: Flow) -> Flow:
+        """The reads behind the step."""
         assert self._wiring.mates is not None
         first, second = (self._reads.get(name) for name in self._wiring.mates)
         joined = self._reads.get(self._wiring.joined[0]) if self._wiring.joined else None

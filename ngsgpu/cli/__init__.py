@@ -23,7 +23,7 @@ from ngsgpu.cli import standard
 from ngsgpu.cli.adapter import Entry, Group
 from ngsgpu.cli.wording import as_typed
 from ngsgpu.ending import Terminated, handle_termination, leave, message_of, status_of
-from ngsgpu.errors import OUT_OF_MEMORY, NgsgpuError, is_out_of_memory
+from ngsgpu.errors import OUT_OF_MEMORY, NgsgpuError, NoReaderError, is_out_of_memory
 
 COMMANDS: Final = {
     "run": Entry(".chains.command:run", "Run several steps over the same reads, in one process."),
@@ -153,6 +153,8 @@ def main(arguments: list[str] | None = None) -> int:
             status = _run(sys.argv[1:] if arguments is None else arguments)
             if sys.stdout is not None:
                 sys.stdout.flush()
+    except NoReaderError:
+        return _without_reader()
     except NgsgpuError as error:
         standard.say_error(str(error))
         return error.exit_status
@@ -163,15 +165,19 @@ def main(arguments: list[str] | None = None) -> int:
         print(message_of(error.number), file=sys.stderr)
         return status_of(error.number)
     except BrokenPipeError:
-        # The reader of standard output has exited (``| head``).
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        return 1
+        return _without_reader()
     except click.ClickException as error:
         error.show()
         return int(error.exit_code)
     except (MemoryError, OSError, ValueError, OverflowError, ImportError, RuntimeError) as error:
         return _unforeseen(error)
     return status
+
+
+def _without_reader() -> int:
+    """End quietly, for the reader of standard output has (``| head``); return the exit status."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    return 1
 
 
 def _run(arguments: list[str]) -> int:
