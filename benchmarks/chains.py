@@ -16,7 +16,6 @@ import os
 import shutil
 import statistics
 import sys
-import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -24,9 +23,9 @@ from typing import Any, Final, NamedTuple
 
 from benchmarks.forms.__main__ import find, prepare, read_through
 from benchmarks.forms.jobs import Reads, Runner
-from benchmarks.harness.document import head, write_document
+from benchmarks.harness.document import head, run_in
 from benchmarks.harness.forms import GZIP, PLAIN, make_forms, write_first
-from benchmarks.harness.measuring import ROOT, BenchmarkError, apart, measure
+from benchmarks.harness.measuring import ROOT, apart, measure
 from benchmarks.harness.tables import markdown
 from ngsgpu.io.output.store import checksum
 
@@ -201,19 +200,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, write the file, print the table; the status is 1 if files differ."""
-    settings = parse(arguments)
-    settings.work.mkdir(parents=True, exist_ok=True)
-    try:
-        with tempfile.TemporaryDirectory(dir=settings.work) as work:
-            document = run(settings, Path(work))
-    except (BenchmarkError, OSError) as error:
-        print(f"chains: error: {error}", file=sys.stderr)
-        return 1
-    write_document(document, settings.output)
-    print(table(document), end="")
-    for difference in document["differences"]:
-        print(f"chains: these differ: {difference}", file=sys.stderr)
-    return 1 if document["differences"] else 0
+    return run_in(parse(arguments), "chains", run, table)
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ from typing import Any, Final
 
 from benchmarks.forms.jobs import JOBS, Reads, Runner, is_same, remove_outputs
 from benchmarks.harness.datasets import MATES, data_set, make
-from benchmarks.harness.document import head, write_document
+from benchmarks.harness.document import head, run_in, write_document
 from benchmarks.harness.forms import ENDINGS, GZIP, PLAIN, Files, make_forms, write_first
 from benchmarks.harness.measuring import ROOT, BenchmarkError, apart, measure
 from benchmarks.harness.tables import markdown
@@ -293,19 +293,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, write the file, print the table; the status is 1 if contents differ."""
-    settings = parse(arguments)
-    settings.work.mkdir(parents=True, exist_ok=True)
-    try:
-        with tempfile.TemporaryDirectory(dir=settings.work) as work:
-            document = run(settings, Path(work))
-    except (BenchmarkError, OSError) as error:
-        print(f"forms: error: {error}", file=sys.stderr)
-        return 1
-    write_document(document, settings.output)
-    print(table(document), end="")
-    for difference in document["differences"]:
-        print(f"forms: these differ: {difference}", file=sys.stderr)
-    return 1 if document["differences"] else 0
+    return run_in(parse(arguments), "forms", run, table)
 
 
 if __name__ == "__main__":

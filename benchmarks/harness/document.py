@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import re
+import sys
+import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from benchmarks.harness.measuring import answer
+from benchmarks.harness.measuring import BenchmarkError, answer
 
 
 def head(schema: str = "", version: int = 1) -> dict[str, Any]:
@@ -23,6 +27,37 @@ def write_document(document: dict[str, Any], path: Path) -> None:
     unfinished = path.with_name(f"{path.name}.new")
     unfinished.write_text(json.dumps(document, indent=1) + "\n")
     unfinished.replace(path)
+
+
+def run_in(
+    settings: argparse.Namespace,
+    name: str,
+    run: Callable[[argparse.Namespace, Path], dict[str, Any]],
+    table: Callable[[dict[str, Any]], str],
+) -> int:
+    """Measure in a temporary folder of ``settings.work``, write ``settings.output``, print a table.
+
+    Args:
+        settings: of the benchmark.
+        name: of the benchmark, for messages.
+        run: measures everything; the document, with its ``differences``.
+        table: makes the table of it.
+
+    Returns:
+        The exit status: 1 if the measurement failed, or outputs differ.
+    """
+    settings.work.mkdir(parents=True, exist_ok=True)
+    try:
+        with tempfile.TemporaryDirectory(dir=settings.work) as work:
+            document = run(settings, Path(work))
+    except (BenchmarkError, OSError, json.JSONDecodeError) as error:
+        print(f"{name}: error: {error}", file=sys.stderr)
+        return 1
+    write_document(document, settings.output)
+    print(table(document), end="")
+    for difference in document["differences"]:
+        print(f"{name}: these differ: {difference}", file=sys.stderr)
+    return 1 if document["differences"] else 0
 
 
 def describe_machine() -> dict[str, Any]:

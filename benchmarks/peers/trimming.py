@@ -16,13 +16,12 @@ import shutil
 import statistics
 import subprocess
 import sys
-import tempfile
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
-from benchmarks.harness.document import head, write_document
-from benchmarks.harness.measuring import ROOT, BenchmarkError, answer, measure
+from benchmarks.harness.document import head, run_in
+from benchmarks.harness.measuring import ROOT, answer, measure
 from benchmarks.harness.tables import markdown
 
 PROGRAMS: Final = ("ngsgpu", "fastp")
@@ -121,19 +120,7 @@ def main() -> int:
     parser.add_argument("--backend", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--work", type=Path, default=ROOT / "benchmarks" / "work")
     parser.add_argument("-o", "--output", type=Path, required=True)
-    settings = parser.parse_args()
-    settings.work.mkdir(parents=True, exist_ok=True)
-    try:
-        with tempfile.TemporaryDirectory(dir=settings.work) as work:
-            document = run(settings, Path(work))
-    except (BenchmarkError, OSError, json.JSONDecodeError) as error:
-        print(f"trimming: error: {error}", file=sys.stderr)
-        return 1
-    write_document(document, settings.output)
-    print(table(document), end="")
-    for form in document["differences"]:
-        print(f"trimming: these differ: {form}", file=sys.stderr)
-    return 1 if document["differences"] else 0
+    return run_in(parser.parse_args(), "trimming", run, table)
 
 
 if __name__ == "__main__":

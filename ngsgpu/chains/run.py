@@ -7,7 +7,7 @@ import os
 import resource
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -73,23 +73,30 @@ class Runs:
         self._steps, self._out, self._options, self._quiet = steps, out, options, quiet
 
     def _plan(
-        self, steps: Sequence[Step], sample: Sample, out: Path, places: Places
+        self, steps: Sequence[Step], sample: Sample, out: Path, between: Path, taken: int = 0
     ) -> list[Planned]:
-        """The steps of a sample, which have the options of the run unless they say otherwise."""
+        """The steps of a sample, which have the options of the run unless they say otherwise.
+
+        Args:
+            steps: the steps.
+            sample: the sample.
+            out: folder of the outputs.
+            between: folder of the reads between two steps.
+            taken: bytes of memory that these take.
+        """
         options = self._options
+        on_gpu = options.backend == "cuda"
         common: dict[str, Any] = {
             "threads": options.threads,
-            "backend": "auto" if options.may_fall_back else options.backend,
-            "gpus": options.gpus if options.backend == "cuda" else None,
+            "backend": "auto" if on_gpu and options.may_fall_back else options.backend,
+            "gpus": options.gpus if on_gpu else None,
             "gpu_memory": options.gpu_memory,
-            "memory": None if options.memory is None else options.memory - places.taken,
+            "memory": None if options.memory is None else options.memory - taken,
             "compress_level": options.compress_level,
             "quiet": self._quiet,
         }
-        if options.backend == "cpu":
-            common["backend"] = "cpu"
         chain = Chain(steps, command_named, common)
-        return chain.plan(flow_of(sample), sample.name, out, places.folder)
+        return chain.plan(flow_of(sample), sample.name, out, between)
 
     def check(self, samples: Sequence[Sample]) -> None:
         """Check the options of all steps, and that no input is an output.
@@ -99,8 +106,7 @@ class Runs:
         """
         for sample in samples:
             out = self._folder(sample, samples)
-            with self._places(out, sample) as places:
-                planned = self._plan(self._steps, sample, out, places)
+            planned = self._plan(self._steps, sample, out, out / "reads")
             inputs = [path for lane in sample.lanes for path in lane.inputs]
             written = [path for own in planned for path in (*own.copies.values(), *own.outputs)]
             check_distinct(inputs, [*written, out / LOG, out / STATISTICS])
@@ -109,12 +115,13 @@ class Runs:
         """Print what a run of a sample would do, and what steps with all reads in memory need."""
         out = self._out
         with self._places(out, sample) as places:
-            click.echo("\n".join(_lines(self._plan(self._steps, sample, out, places), places)))
+            planned = self._plan(self._steps, sample, out, places.folder, places.taken)
+            click.echo("\n".join(_lines(planned, places)))
             for step in self._steps:
                 command = command_named(wiring_of(step.command)[0])
                 if any(own.name == "dry_run" for own in command.parameters):
                     click.echo(f"{step.name}, with the reads as they are:")
-                    (alone,) = self._plan([step], sample, out, places)
+                    (alone,) = self._plan([step], sample, out, places.folder, places.taken)
                     with alone.command.prepare([*alone.words, "--dry-run"]) as context:
                         alone.command.invoke(context)
 
@@ -144,8 +151,9 @@ class Runs:
     def one(self, sample: Sample, out: Path) -> ChainStatistics:
         """Run the steps of a sample, with all outputs in a folder."""
         begin = time.monotonic()
-        with _made(out), logged(out / LOG), self._places(out, sample) as places:
-            planned = self._plan(self._steps, sample, out, places)
+        _make(out)
+        with logged(out / LOG), self._places(out, sample) as places:
+            planned = self._plan(self._steps, sample, out, places.folder, places.taken)
             for path in (path for own in planned for path in own.copies.values()):
                 declare_output(path)
             steps = run_steps(planned, places)
@@ -191,16 +199,14 @@ def _lines(planned: Sequence[Planned], places: Places) -> Iterator[str]:
         yield f"step {number}   {own.step.name}: writes {', '.join(written) or 'nothing to keep'}"
 
 
-@contextmanager
-def _made(folder: Path) -> Iterator[None]:
-    """A folder that is made if it is not there."""
+def _make(folder: Path) -> None:
+    """Make a folder if it is not there."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except FileExistsError as error:
         raise OutputError(f"{folder}: this is a file; choose another name") from error
     except OSError as error:
         raise output_error(folder, error) from error
-    yield
 
 
 def _read_ahead(sample: Sample) -> None:

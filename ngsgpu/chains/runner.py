@@ -91,7 +91,6 @@ def _named(own: Planned) -> Iterator[None]:
 @contextmanager
 def logged(path: Path) -> Iterator[None]:
     """Within the block, also write the messages of the program to a file."""
-    path.parent.mkdir(parents=True, exist_ok=True)
     handler = logging.FileHandler(path, mode="w", encoding="utf-8")
     handler.setFormatter(logging.Formatter("%(asctime)s %(message)s", "%Y-%m-%d %H:%M:%S"))
     logger.addHandler(handler)

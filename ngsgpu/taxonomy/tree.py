@@ -104,6 +104,14 @@ class Taxonomy:
         """All nodes, int32[n], such that each comes after its parent."""
         return np.argsort(self.depth, kind="stable").astype(np.int32)
 
+    def below(self, nodes: ArrayLike) -> NDArray[np.bool_]:
+        """Which nodes, bool[n], are among some (by their numbers) or below one of them."""
+        inside = np.zeros(len(self), dtype=np.bool_)
+        inside[np.asarray(nodes, dtype=np.int64)] = True
+        for _ in range(int(self.depth.max(initial=0))):
+            inside |= inside[self.parent]
+        return inside
+
     @cached_property
     def depth(self) -> NDArray[np.int32]:
         """int32[n], number of nodes above each node; 0 for the root.

@@ -87,12 +87,10 @@ def _below(database: Database, taxid: int) -> NDArray[np.bool_]:
     taxonomy = database.taxonomy
     node = -1 if taxonomy is None else taxonomy.index_of(taxid)
     at = database.targets.node
-    below = at == node
+    below = np.zeros(len(at), dtype=np.bool_)
     if taxonomy is not None and node >= 0:
-        for _ in range(int(taxonomy.depth.max(initial=0))):
-            at = np.where(at < 0, at, taxonomy.parent[at])
-            below |= at == node
-    if node < 0 or not below.any():
+        below = (at >= 0) & taxonomy.below([node])[at]
+    if not below.any():
         cause = f"there is no sequence of the taxon {taxid}"
         raise InputError(database.path, cause, "see `ngsgpu db info --targets`")
     return below

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -112,15 +111,7 @@ def _below(taxonomy: Taxonomy, taxids: NDArray[np.int64]) -> NDArray[np.int64]:
     nodes = taxonomy.indices_of(known)
     if (nodes < 0).any():
         raise UsageError(f"taxon {known[nodes < 0][0]} is not in the taxonomy")
-    inside = np.zeros(len(taxonomy), dtype=np.bool_)
-    inside[nodes] = True
-    # Nodes of a depth have their parents in the one before.
-    order = taxonomy.top_down()
-    depths = taxonomy.depth[order]
-    starts = np.flatnonzero(np.diff(depths, prepend=-1, append=depths[-1] + 1))
-    for begin, end in itertools.pairwise(starts.tolist()):
-        level = order[begin:end]
-        inside[level] |= inside[taxonomy.parent[level]]
+    inside = taxonomy.below(nodes)
     merged = taxonomy.merged_taxid[inside[taxonomy.merged_index]]
     return np.concatenate([taxids[taxids == 0], taxonomy.taxid[inside], merged])
 
