@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
@@ -13,7 +14,7 @@ from ngsgpu.chains.steps import Step
 from ngsgpu.cli.adapter import Command
 from ngsgpu.declared.parameters import Parameter
 from ngsgpu.declared.roles import Role
-from ngsgpu.errors import UsageError
+from ngsgpu.errors import InputError, NgsgpuError, UsageError
 
 Find = Callable[[str], Command]
 """Finds a command by its full name."""
@@ -92,6 +93,18 @@ class Chain:
         if flow is not reads and flow.files[0].startswith(str(between)):
             planned[-1] = replace(planned[-1], last_use=(*planned[-1].last_use, *flow.files))
         return planned
+
+
+@contextmanager
+def named(step: Step) -> Iterator[None]:
+    """Name a step in the messages of errors, but of those that name a file of reads."""
+    try:
+        yield
+    except InputError:
+        raise
+    except NgsgpuError as error:
+        error.reword(lambda text: f"step {step.name}: {text}")
+        raise
 
 
 def _of_step(step: Step, message: str) -> UsageError:
@@ -197,10 +210,8 @@ class _Words:
         import click
 
         try:
-            self._command.prepare(planned.words)
-        except UsageError as error:
-            error.reword(lambda text: f"step {self._step.name}: {text}")
-            raise
+            with named(self._step):
+                self._command.prepare(planned.words)
         except click.UsageError as error:
             raise _of_step(self._step, error.format_message()) from error
 

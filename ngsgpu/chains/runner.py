@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ngsgpu.chains.places import Places
-from ngsgpu.chains.plan import Planned
-from ngsgpu.errors import InputError, NgsgpuError
+from ngsgpu.chains.plan import Planned, named
 from ngsgpu.io.output.atomic import write_text_atomically
 from ngsgpu.run.statistics import RunStatistics
 
@@ -57,7 +56,7 @@ def run_steps(planned: Sequence[Planned], places: Places) -> list[dict[str, Any]
     for number, own in enumerate(planned, start=1):
         logger.info("step %d of %d: %s", number, len(planned), own.step.name)
         begin = time.monotonic()
-        with _named(own):
+        with named(own.step):
             for path, lines in own.sheet.items():
                 write_text_atomically(path, "".join(f"{line}\n" for line in lines))
             context = own.command.prepare(own.words)
@@ -74,18 +73,6 @@ def run_steps(planned: Sequence[Planned], places: Places) -> list[dict[str, Any]
             }
         )
     return done
-
-
-@contextmanager
-def _named(own: Planned) -> Iterator[None]:
-    """Name the step in the messages of errors, but of those that name a file of reads."""
-    try:
-        yield
-    except InputError:
-        raise
-    except NgsgpuError as error:
-        error.reword(lambda text: f"step {own.step.name}: {text}")
-        raise
 
 
 @contextmanager
