@@ -87,6 +87,10 @@ class ReadCounts(NamedTuple):
         content, quality = (_sum(own, more) for own, more in zip(self[:2], other[:2], strict=True))
         return ReadCounts(content, quality, self.kmers + other.kmers, self.totals + other.totals)
 
+    def minus(self, other: ReadCounts) -> ReadCounts:
+        """These without others of them, of as many cycles."""
+        return ReadCounts(*(own - less for own, less in zip(self, other, strict=True)))
+
     @property
     def cycles(self) -> int:
         """Bases of the longest read."""
@@ -103,32 +107,37 @@ def _sum(one: NDArray[np.int64], other: NDArray[np.int64]) -> NDArray[np.int64]:
 @njit(nogil=True, cache=True)
 def count_read(read: Read, counts: ReadSums) -> None:
     """Count a read."""
-    begin, end = read.span
-    known = kmer = 0
-    good = best = np.int64(0)
-    for i in range(begin, end):
-        letter, quality = read.bases[i], read.qualities[i]
+    # Unsigned indices are not looked at for being negative.
+    begin, size = np.uintp(read.span[0]), np.uintp(read.span[1] - read.span[0])
+    known = good = best = np.int64(0)
+    kmer = np.uintp(0)
+    for cycle in range(size):
+        letter, quality = read.bases[begin + cycle], read.qualities[begin + cycle]
         score = np.int64(quality) - LOWEST
-        cycle, row = i - begin, letter & (LETTERS - 1)
-        counts.letters[cycle, row] += (1 << _SHIFT) + score
+        counts.letters[cycle, np.uintp(letter & (LETTERS - 1))] += (1 << _SHIFT) + score
         good += score >= 20
         best += score >= 30
         value = _VALUES[letter]
-        known = known + 1 if value >= 0 else 0
-        kmer = ((kmer << 2) & (4**KMER - 1)) | (value & 3)
+        known = known + np.int64(1) if value >= 0 else np.int64(0)
+        kmer = ((kmer << np.uintp(2)) | np.uintp(value & 3)) & np.uintp(4**KMER - 1)
         if known >= KMER:
             counts.kmers[kmer] += 1
     counts.totals[READS] += 1
-    counts.totals[LENGTHS] += end - begin
+    counts.totals[LENGTHS] += np.int64(size)
     counts.totals[Q20] += good
     counts.totals[Q30] += best
 
 
 class Tally(NamedTuple):
-    """What a task counts; see ``Counts``."""
+    """What a task counts; see ``Counts``.
+
+    Most reads are kept as they are. So of those after trimming only the others are counted: as they
+    were before (``lost``), and what is left of them, if they are kept (``gained``).
+    """
 
     before: tuple[ReadSums, ReadSums]
-    after: tuple[ReadSums, ReadSums]
+    lost: tuple[ReadSums, ReadSums]
+    gained: tuple[ReadSums, ReadSums]
     results: NDArray[np.int64]
     totals: NDArray[np.int64]
     poly_x: NDArray[np.int64]
@@ -137,11 +146,14 @@ class Tally(NamedTuple):
     @classmethod
     def none(cls, cycles: int, mates: int) -> Self:
         """Nothing, of reads of up to this many bases."""
-        each = [ReadSums.none(cycles if mate < mates else 0) for mate in (0, 1)]
-        again = [ReadSums.none(cycles if mate < mates else 0) for mate in (0, 1)]
+
+        def of_both() -> tuple[ReadSums, ReadSums]:
+            return ReadSums.none(cycles), ReadSums.none(cycles if mates == 2 else 0)
+
         return cls(
-            (each[0], each[1]),
-            (again[0], again[1]),
+            of_both(),
+            of_both(),
+            of_both(),
             np.zeros(RESULTS, dtype=np.int64),
             np.zeros(5, dtype=np.int64),
             np.zeros((2, 4), dtype=np.int64),
@@ -199,9 +211,15 @@ class Counts:
         cls, tally: Tally, adapters: tuple[Counter[bytes], Counter[bytes]], duplicates: int
     ) -> Self:
         """What a task has counted."""
+        before, lost, gained = (
+            [ReadCounts.of(own) for own in sums]
+            for sums in (tally.before, tally.lost, tally.gained)
+        )
+        changes = zip(before, lost, gained, strict=True)
+        kept = [whole.minus(own).plus(more) for whole, own, more in changes]
         return cls(
-            [ReadCounts.of(own) for own in tally.before],
-            [ReadCounts.of(own) for own in tally.after],
+            before,
+            kept,
             tally.results,
             tally.totals,
             tally.poly_x,

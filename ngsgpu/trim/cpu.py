@@ -17,6 +17,7 @@ from ngsgpu.trim.counts import (
     TRIMMED_BASES,
     TRIMMED_READS,
     UNITS,
+    ReadSums,
     Tally,
     count_read,
 )
@@ -125,7 +126,11 @@ def _trim_all(
     first: Mates, second: Mates, paired: bool, begin: Integer, end: Integer, rules: Rules,
     duplicates: NDArray[np.bool_], room: Room, tally: Tally, space: Space,
 ) -> None:  # fmt: skip
-    """See ``trim_records``, which owns everything: to count references takes as long as this."""
+    """See ``trim_records``, which owns everything: to count references takes as long as this.
+
+    So would calls: rules, rooms and tallies are hundreds of numbers, which each call would copy.
+    What is called here for every record is therefore inlined.
+    """
     first, second, rules = borrowed(first), borrowed(second), borrowed(rules)
     duplicates, room, tally = borrowed(duplicates), borrowed(room), borrowed(tally)
     read1, read2, words, done = borrowed(space)
@@ -141,38 +146,61 @@ def _trim_all(
             umi = room.tag[: move_umi(first, second, paired, i, read1, read2, rules, room.tag)]
         left1, front1 = cut(read1, 0, rules)
         left2, front2 = cut(read2, 1, rules) if paired else (True, np.int64(0))
+        corrected = False
         if left1 and left2:
             if paired:
-                _trim_pair(read1, read2, front1, front2, words, rules, unit, room, done, tally)
+                corrected = _trim_pair(
+                    read1, read2, front1, front2, words, rules, unit, room, done, tally
+                )
             else:
                 _trim_read(read1, rules, unit, room, done, tally)
         result1 = result_of(read1, rules) if left1 else SHORT
         result2 = (result_of(read2, rules) if left2 else SHORT) if paired else PASSED
-        tally.results[max(result1, result2)] += 2 if paired else 1
+        result = max(result1, result2)
+        tally.results[result] += 2 if paired else 1
         tally.totals[UNITS] += 1
-        if len(duplicates) and duplicates[unit]:
-            continue
+        is_written = not (len(duplicates) and duplicates[unit])
+        if is_written:
+            if paired:
+                _put_pair(first, second, i, read1, read2, result1, result2, umi, rules, room, done)
+            elif result == PASSED:
+                _put(KEPT1, first, i, read1, umi, PASSED, room, done)
+            elif room.wanted[2]:
+                _put(FAILED, first, i, read1, umi, result, room, done)
+        is_kept = is_written and result == PASSED
+        _count_change(first, i, read1, is_kept, corrected, rules, tally.lost[0], tally.gained[0])
         if paired:
-            _put_pair(first, second, i, read1, read2, result1, result2, umi, rules, room, done,
-                      tally)  # fmt: skip
-        elif result1 == PASSED:
-            _put(KEPT1, first, i, read1, umi, PASSED, room, done)
-            count_read(read1, tally.after[0])
-        elif room.wanted[2]:
-            _put(FAILED, first, i, read1, umi, result1, room, done)
+            _count_change(
+                second, i, read2, is_kept, corrected, rules, tally.lost[1], tally.gained[1]
+            )
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, forceinline=True)
+def _count_change(
+    mates: Mates, i: Integer, read: Read, is_kept: bool, corrected: bool, rules: Rules,
+    lost: ReadSums, gained: ReadSums,
+) -> None:  # fmt: skip
+    """Count what became of a record, if it is not kept as it was, as most are; loads it again."""
+    if is_kept:
+        if length_of(read) == mates.seq_len[i] and not corrected:
+            return
+        count_read(read, gained)
+    load(mates, i, rules, read)
+    count_read(read, lost)
+
+
+@njit(nogil=True, cache=True, forceinline=True)
 def _trim_pair(
     read1: Read, read2: Read, front1: Integer, front2: Integer, words: Words,
     rules: Rules, unit: Integer, room: Room, sizes: NDArray[np.int64], tally: Tally,
-) -> None:  # fmt: skip
-    """Cut tails and adapters off both mates."""
+) -> bool:  # fmt: skip
+    """Cut tails and adapters off both mates; whether bases were corrected."""
     if rules.poly_g:
         cut_poly_g(read1, rules.poly_g)
         cut_poly_g(read2, rules.poly_g)
     overlap = find_overlap(read1, read2, words, rules)
     _count_insert(read1, read2, overlap, front1 + front2, tally)
+    bases: Integer = 0
     if rules.corrects:
         reads, bases = correct(read1, read2, overlap)
         tally.totals[CORRECTED_READS] += reads
@@ -189,9 +217,10 @@ def _trim_pair(
         _cut_others(read2, rules)
     _end_trimming(read1, 0, rules, tally)
     _end_trimming(read2, 1, rules, tally)
+    return bool(bases > 0)
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, forceinline=True)
 def _trim_read(
     read: Read, rules: Rules, unit: Integer, room: Room, sizes: NDArray[np.int64], tally: Tally
 ) -> None:
@@ -204,7 +233,7 @@ def _trim_read(
     _end_trimming(read, 0, rules, tally)
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, forceinline=True)
 def _end_trimming(read: Read, mate: Integer, rules: Rules, tally: Tally) -> None:
     if rules.poly_x:
         base, bases = cut_poly_x(read, rules.poly_x)
@@ -215,7 +244,7 @@ def _end_trimming(read: Read, mate: Integer, rules: Rules, tally: Tally) -> None
         shorten(read, rules.longest[mate])
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, forceinline=True)
 def _count_insert(
     read1: Read, read2: Read, overlap: Overlap, fronts: Integer, tally: Tally
 ) -> None:
@@ -227,7 +256,7 @@ def _count_insert(
     tally.inserts[size if size < MOST_INSERT else MOST_INSERT] += 1
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, forceinline=True)
 def _end_at(
     read: Read, length: Integer, mate: Integer, unit: Integer, room: Room,
     sizes: NDArray[np.int64], tally: Tally,
@@ -239,7 +268,7 @@ def _end_at(
         read.span[1] = start
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, forceinline=True)
 def _cut_adapter(
     read: Read, mate: Integer, rules: Rules, unit: Integer, room: Room,
     sizes: NDArray[np.int64], tally: Tally,
@@ -259,7 +288,7 @@ def _cut_adapter(
     _end_at(read, at, mate, unit, room, sizes, tally)
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, forceinline=True)
 def _cut_others(read: Read, rules: Rules) -> None:
     """Cut off all sequences that are looked for in all reads, one after the other."""
     for number in range(_OTHERS, len(rules.adapter_ends) - 1):
@@ -268,7 +297,7 @@ def _cut_others(read: Read, rules: Rules) -> None:
             shorten(read, max(0, at))
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, forceinline=True)
 def _note(
     bases: NDArray[np.uint8], start: Integer, end: Integer, mate: Integer, unit: Integer,
     room: Room, sizes: NDArray[np.int64], tally: Tally,
@@ -283,7 +312,7 @@ def _note(
     tally.totals[TRIMMED_BASES] += size
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, forceinline=True)
 def _put(
     output: Integer, mates: Mates, i: Integer, read: Read, umi: NDArray[np.uint8],
     reason: Integer, room: Room, sizes: NDArray[np.int64],
@@ -295,11 +324,10 @@ def _put(
             sizes[number] = put_record(mates, i, read, umi, text, out, sizes[number])
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, forceinline=True)
 def _put_pair(
     first: Mates, second: Mates, i: Integer, read1: Read, read2: Read, result1: Integer,
-    result2: Integer, umi: NDArray[np.uint8], rules: Rules, room: Room,
-    sizes: NDArray[np.int64], tally: Tally,
+    result2: Integer, umi: NDArray[np.uint8], rules: Rules, room: Room, sizes: NDArray[np.int64],
 ) -> None:  # fmt: skip
     """Write a pair, or what is left of it."""
     unpaired1, unpaired2, failed = room.wanted
@@ -307,8 +335,6 @@ def _put_pair(
     if result1 == PASSED and result2 == PASSED:
         _put(KEPT1, first, i, read1, umi, PASSED, room, sizes)
         _put(KEPT1 if room.interleaved else KEPT2, second, i, read2, umi, PASSED, room, sizes)
-        count_read(read1, tally.after[0])
-        count_read(read2, tally.after[1])
     elif result1 == PASSED:
         if unpaired1:
             _put(UNPAIRED1, first, i, read1, umi, PASSED, room, sizes)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+import numpy as np
+
 from ngsgpu.jit import njit
 from ngsgpu.trim.cuts import N, Read, length_of
 from ngsgpu.trim.rules import LOWEST, Rules
@@ -35,11 +37,11 @@ def result_of(read: Read, rules: Rules) -> int:
     length = length_of(read)
     if length == 0:
         return SHORT
-    poor = unknown = total = differing = 0
-    begin, end = read.span
+    poor = unknown = total = differing = np.int64(0)
+    begin = np.uintp(read.span[0])
     before = read.bases[begin]
-    for i in range(begin, end):
-        letter, quality = read.bases[i], read.qualities[i]
+    for i in range(np.uintp(length)):
+        letter, quality = read.bases[begin + i], read.qualities[begin + i]
         total += quality - LOWEST
         poor += quality < rules.qualified
         unknown += letter == N

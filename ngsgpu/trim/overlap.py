@@ -124,18 +124,20 @@ def _differences(
 ) -> int:
     """Bases that differ; -1 if too many."""
     most = min(rules.overlap_most, int(length * rules.overlap_share))
+    # Unsigned indices are not looked at for being negative.
+    here, there, step = np.uintp(start), np.uintp(begin), np.uintp(_STEP)
     if length >= 2 * _STEP:
         # Most overlaps differ too much in their first bases.
-        found = _differing(words.first[start] ^ words.second[begin])
-        found += _differing(words.first[start + _STEP] ^ words.second[begin + _STEP])
+        found = _differing(words.first[here] ^ words.second[there])
+        found += _differing(words.first[here + step] ^ words.second[there + step])
         if found > most:
             return -1
-    shift = first.span[0] + start
+    shift = np.uintp(first.span[0]) + here
     differences = 0
-    for i in range(length):
-        if first.bases[shift + i] != words.turned[begin + i]:
+    for i in range(np.uintp(length)):
+        if first.bases[shift + i] != words.turned[there + i]:
             differences += 1
-            if differences > most and i < _LOOKED_AT:
+            if differences > most and i < np.uintp(_LOOKED_AT):
                 return -1
     return differences if differences <= most or length > _LOOKED_AT else -1
 

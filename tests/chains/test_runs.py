@@ -285,12 +285,17 @@ def test_the_size_of_the_text_is_estimated(tmp_path: Path, packing: str) -> None
         assert found.in_memory
 
 
-def test_reads_of_a_stream_lie_on_disk(pieces: Pieces, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reads_of_a_stream_lie_on_disk(
+    pieces: Pieces, monkeypatch: pytest.MonkeyPatch, backend: str
+) -> None:
     monkeypatch.setenv("TMPDIR", str(pieces.folder))
     pipe = pieces.folder / "reads.pipe"
     os.mkfifo(pipe)
     text = (pieces.made / "pairs/reads1.fq").read_bytes()
     threading.Thread(target=pipe.write_bytes, args=(text,), daemon=True).start()
+    if backend == "cuda":
+        pieces.chain("--steps", "trim,correct", "-i", pipe, status=2)
+        return  # as ``trim`` alone does
     out = pieces.chain("--steps", "trim,correct", "-i", pipe)
     stays = read_json(out / "chain.stats.json")["reads_between_steps"]
     assert stays.startswith(str(pieces.folder))

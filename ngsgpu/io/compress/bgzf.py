@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import logging
 import struct
+import sys
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Final
@@ -16,9 +17,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from ngsgpu.io.compress.bgzf_blocks import FOOTER_BYTES, HEADER_BYTES
+from ngsgpu.io.compress.deflate import DONE, call, libdeflate
 from ngsgpu.io.compress.members import ERRORS as GZIP_ERRORS
 from ngsgpu.io.compress.members import gunzip
 from ngsgpu.io.compress.stream import Compression, Opened, Parts
+from ngsgpu.jit import is_small, njit
 
 logger = logging.getLogger("ngsgpu")
 
@@ -151,17 +155,57 @@ def _confirms(file: Opened) -> bool:
 def _inflate(group: bytes, size: int) -> NDArray[np.uint8]:
     """Inflate whole blocks of ``size`` bytes together; checksums are checked."""
     out = np.empty(size, dtype=np.uint8)
+    fast = not is_small(size) or "numba" in sys.modules
+    if not (fast and _inflate_blocks(np.frombuffer(group, dtype=np.uint8), libdeflate(), out)):
+        _inflate_members(group, out)
+    return out
+
+
+def _inflate_members(group: bytes, out: NDArray[np.uint8]) -> None:
+    """Inflate blocks as members of a gzip file, whatever these are; says what is wrong with one."""
     view = out.data
     with gunzip(io.BytesIO(group)) as stream:
         done = 0
-        while done < size:
+        while done < len(out):
             count = stream.readinto(view[done:])
             if not count:
                 raise BgzfError("a block contains fewer bytes than declared")
             done += count
         if stream.read(1):
             raise BgzfError("a block contains more bytes than declared")
-    return out
+
+
+@njit(nogil=True, cache=True)
+def _inflate_blocks(group, functions, out):  # type: ignore[no-untyped-def]
+    """Inflate whole blocks; False if something is wrong with one."""
+    inflater = call(functions.new_inflater, (0,))
+    at = done = 0
+    right = inflater != 0
+    while right and at < group.size:
+        end = at + _number(group, at + 16, 2) + 1
+        text = out[done : done + _number(group, end - 4, 4)]
+        body = group[at + HEADER_BYTES : end - FOOTER_BYTES]
+        # Without places for how much was read and written it has to be all.
+        told = call(
+            functions.inflate,
+            (inflater, body.ctypes.data, body.size, text.ctypes.data, text.size, 0, 0),
+        )
+        right = (told & 0xFFFFFFFF) == DONE and (
+            call(functions.crc32, (0, text.ctypes.data, text.size)) & 0xFFFFFFFF
+        ) == _number(group, end - FOOTER_BYTES, 4)
+        done += text.size
+        at = end
+    call(functions.free_inflater, (inflater,))
+    return right
+
+
+@njit(nogil=True, cache=True)
+def _number(data, at, count):  # type: ignore[no-untyped-def]
+    """A number of some bytes, the lowest first."""
+    value = np.int64(0)
+    for k in range(count):
+        value |= np.int64(data[at + k]) << (8 * k)
+    return value
 
 
 BGZF: Final = Compression("bgzf", "BGZF", (MAGIC,), BgzfStream, ERRORS, (".bgz",), _confirms)

@@ -7,68 +7,96 @@ taken as such if, and only if, a block of the stream ends right there.
 
 from __future__ import annotations
 
+import struct
 import zlib
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, NamedTuple
 
+import numpy as np
 from isal import isal_zlib
+from numpy.typing import NDArray
+
+from ngsgpu.io.compress.deflate import DONE, NO_ROOM, inflated
+from ngsgpu.io.compress.members import ERRORS
 
 WINDOW: Final = 1 << 15
 """Bytes before a place that what follows may repeat."""
 
-STEP: Final = 1 << 16
-"""Compressed bytes that are inflated at a time; what they become stays in the cores' caches."""
+
+_TRIED: Final = 1 << 14
+"""Compressed bytes by which a block is told from what only looks like its header."""
+
+_GROWTH: Final = 6
+"""Bytes of text per compressed byte for which there is room at first."""
 
 
-class Inflater:
-    """Inflates a part of a deflate stream, in steps.
+class DamagedError(Exception):
+    """A part that cannot be inflated: damaged, cut off, or too long."""
+
+
+class InflatedPart(NamedTuple):
+    """An inflated part of a deflate stream.
+
+    Attributes:
+        text: uint8.
+        met_end: whether it ended with a block at the given bit; else it ended with the stream.
+        position: the byte of the data behind the stream's last block, if that was read.
+    """
+
+    text: NDArray[np.uint8]
+    met_end: bool
+    position: int
+
+
+def inflate_part(
+    data: memoryview, start: int, end: int | None, window: bytes, most: int
+) -> InflatedPart:
+    """Inflate a part of a deflate stream.
 
     Args:
         data: compressed bytes that hold the part.
         start: bit of ``data`` where the part begins, with a block.
-        end: bit where it ends, or not before where the stream does; None: with ``data``.
+        end: bit where it ends, or not before where the stream does; None: with the stream.
         window: up to ``WINDOW`` bytes that come before the part's.
+        most: bytes that its text may have.
+
+    Raises:
+        DamagedError: there is no such part, or its text is longer.
     """
+    stream = b"".join([*_before(window), *_whole(data, start, end)])
+    room = _GROWTH * len(stream)
+    while True:
+        room = min(room, most)
+        out = np.empty(len(window) + room, dtype=np.uint8)
+        done = inflated(stream, out)
+        if done.status != NO_ROOM or room == most:
+            break
+        room *= 4
+    if done.status != DONE:
+        raise DamagedError
+    text = out[len(window) : done.written]
+    if 2 * len(text) < room:
+        text = text.copy()  # what was not needed is free again
+    added = sum(map(len, _before(window))) + _FILLERS[start & 7][1] // 8
+    met_end = end is not None and done.read == len(stream)
+    return InflatedPart(text, met_end, (start >> 3) + done.read - added)
 
-    def __init__(self, data: memoryview, start: int, end: int | None, window: bytes) -> None:
-        self._inflater = (
-            isal_zlib.decompressobj(wbits=-zlib.MAX_WBITS, zdict=window)
-            if window
-            else isal_zlib.decompressobj(wbits=-zlib.MAX_WBITS)
-        )
-        self._input = list(_steps(data, start, end))
-        self._length = sum(len(step) for step in self._input)
-        self._input.reverse()
-        self._fed = 0
-        self._origin = (start >> 3) - _FILLERS[start & 7][1] // 8
-        self._has_end = end is not None
 
-    def steps(self) -> Iterator[bytes]:
-        """Inflate step by step.
+def is_inflated(data: memoryview, start: int) -> bool:
+    """Whether what follows on a bit can be inflated for a while."""
+    inflater = isal_zlib.decompressobj(wbits=-zlib.MAX_WBITS, zdict=bytes(WINDOW))
+    try:
+        for step in _whole(data[: (start >> 3) + _TRIED], start, None):
+            inflater.decompress(step)
+    except ERRORS:
+        return False
+    return True
 
-        Raises:
-            isal_zlib.error: the data are damaged.
-        """
-        while self._input and not self.ended:
-            step = self._input.pop()
-            self._fed += len(step)
-            yield self._inflater.decompress(step)
 
-    @property
-    def ended(self) -> bool:
-        """Whether a last block was read: the stream's, or that of the part."""
-        return bool(self._inflater.eof)
-
-    @property
-    def met_end(self) -> bool:
-        """Whether the part ended with a block at the given bit."""
-        complete = self._fed == self._length and not self._inflater.unused_data
-        return self.ended and self._has_end and complete
-
-    @property
-    def position(self) -> int:
-        """The byte of ``data`` behind the stream's last block, which was read."""
-        return self._origin + self._fed - len(self._inflater.unused_data)
+def _before(window: bytes) -> list[bytes]:
+    """A block that holds a window as it is."""
+    size = len(window)
+    return [struct.pack("<BHH", 0, size, size ^ 0xFFFF), window] if size else []
 
 
 def _empty_blocks(bits: int) -> tuple[int, int]:
@@ -106,15 +134,14 @@ def filler(bit: int, byte: int) -> bytes:
     return (value | byte >> bit << length).to_bytes(length // 8 + 1, "little")
 
 
-def _steps(data: memoryview, start: int, end: int | None) -> Iterator[bytes | memoryview]:
+def _whole(data: memoryview, start: int, end: int | None) -> Iterator[bytes | memoryview]:
     """The compressed bytes of a part, made whole at both ends."""
     at, bit = start >> 3, start & 7
     stop = len(data) if end is None else end >> 3
     if bit:
         yield filler(bit, data[at])
         at += 1
-    for step in range(at, stop, STEP):
-        yield data[step : min(stop, step + STEP)]
+    yield data[at:stop]
     if end is not None:
         bit = end & 7
         value = (data[stop] & ((1 << bit) - 1) if bit else 0) | _LAST_BLOCK << bit

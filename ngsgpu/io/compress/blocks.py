@@ -13,8 +13,8 @@ from typing import Final
 
 import numpy as np
 
-from ngsgpu.io.compress.bits import WINDOW, Inflater
-from ngsgpu.io.compress.members import ERRORS, MEMBER_BEGIN, member_start
+from ngsgpu.io.compress.bits import is_inflated
+from ngsgpu.io.compress.members import MEMBER_BEGIN, member_start
 from ngsgpu.jit import njit
 
 _HEADER_BYTES: Final = 600
@@ -135,7 +135,7 @@ def search(data: bytes) -> int | None:
     array = np.frombuffer(data, dtype=np.uint8)
     at = -1
     while (at := int(next_header(array, at + 1, 8 * len(data)))) >= 0:
-        if _is_block(memoryview(data), at):
+        if is_inflated(memoryview(data), at):
             return at
     return _first_of_member(data)
 
@@ -146,17 +146,6 @@ def _first_of_member(data: bytes) -> int | None:
     at = -1
     while (at := data.find(MEMBER_BEGIN, at + 1)) >= 0:
         start = member_start(view, at)
-        if start is not None and start < len(data) - _HEADER_BYTES and _is_block(view, 8 * start):
+        if start is not None and start < len(data) - _HEADER_BYTES and is_inflated(view, 8 * start):
             return 8 * start
     return None
-
-
-def _is_block(data: memoryview, at: int) -> bool:
-    """Whether what follows a header can be inflated for a while."""
-    inflater = Inflater(data, at, None, bytes(WINDOW))
-    try:
-        next(inflater.steps())
-        next(inflater.steps(), None)
-    except ERRORS:
-        return False
-    return True

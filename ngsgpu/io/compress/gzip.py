@@ -38,7 +38,7 @@ from ngsgpu.io.compress.stream import Compression, Opened, Owning, Parts, Stream
 MIN_THREADS: Final = 4
 """Threads from which on several are faster than one: the pieces are inflated twice."""
 
-CHUNK_BYTES: Final = 1 << 19
+CHUNK_BYTES: Final = 1 << 20
 """Compressed bytes that are read at a time, about the size of a piece."""
 
 _MAX_CHUNKS: Final = 8
@@ -211,7 +211,7 @@ class GzipStream:
             window = piece.window
             assert window is not None
             following = window_after(segments, window)
-            if segments[0].twins:
+            if segments[0].twin is not None:
                 piece.completion = self._pool.submit(_complete, piece, segments, window)
             if self._unresolved:
                 self._unresolved[0].window = following
@@ -229,9 +229,9 @@ class GzipStream:
             self._continue_serially(piece)
             return
         for segment in piece.segments:
-            self._parts.extend(segment.parts)
-            self._crc = isal_zlib.crc32_combine(self._crc, segment.crc, segment.size)
-            self._size += segment.size
+            self._parts.extend([segment.text])
+            self._crc = isal_zlib.crc32_combine(self._crc, segment.crc, len(segment.text))
+            self._size += len(segment.text)
             if segment.footer is not None:
                 try:
                     segment.footer.check(self._crc, self._size)

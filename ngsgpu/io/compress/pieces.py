@@ -9,22 +9,20 @@ pass over the twins puts in the right bytes as soon as the window is known.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from isal import isal_zlib
 from numpy.typing import NDArray
 
-from ngsgpu.io.compress.bits import WINDOW, Inflater
+from ngsgpu.io.compress.bits import WINDOW, DamagedError, inflate_part
 from ngsgpu.io.compress.members import (
-    ERRORS,
     FOOTER_BYTES,
     Footer,
     member_start,
     read_footer,
 )
-from ngsgpu.io.compress.stream import Part
 from ngsgpu.jit import njit
 
 MAX_TEXT: Final = 1 << 25
@@ -45,18 +43,15 @@ class Segment:
     """Inflated bytes of one member of a gzip file.
 
     Attributes:
-        parts: the bytes.
-        twins: as many of the first parts as depend on a window that was not known: the same,
-            inflated after another window.
+        text: uint8, the bytes.
+        twin: if they depend on a window that was not known: the same, inflated after another one.
         crc: CRC-32 of the bytes, once they are known.
-        size: how many bytes there are.
         footer: what the member's end says of it, if it ends here.
     """
 
-    parts: list[Part] = field(default_factory=list)
-    twins: list[bytes] = field(default_factory=list)
+    text: NDArray[np.uint8]
+    twin: NDArray[np.uint8] | None = None
     crc: int = 0
-    size: int = 0
     footer: Footer | None = None
 
 
@@ -75,10 +70,7 @@ def inflate(data: memoryview, start: int, end: int | None, window: bytes | None)
     """
     segments = []
     while True:
-        try:
-            segment, at = _inflate_member(data, start, end, window)
-        except ERRORS as error:
-            raise IrregularError from error
+        segment, at = _inflate_member(data, start, end, window)
         segments.append(segment)
         if segment.footer is None or (end is None and _is_padding(data, at)):
             return segments
@@ -88,39 +80,30 @@ def inflate(data: memoryview, start: int, end: int | None, window: bytes | None)
         start = 8 * begin
         window = b""
         if start == end:
-            return [*segments, Segment()]
+            return [*segments, Segment(np.empty(0, dtype=np.uint8))]
 
 
 def _inflate_member(
     data: memoryview, start: int, end: int | None, window: bytes | None
 ) -> tuple[Segment, int]:
     """Inflate up to the end of a member or of the piece; where the member ends, too."""
-    segment = Segment()
     twin = None
-    if window is None:
-        twin = Inflater(data, start, end, _SECOND.tobytes()).steps()
-    inflater = Inflater(data, start, end, _FIRST.tobytes() if window is None else window)
-    for part in inflater.steps():
-        segment.parts.append(part)
-        segment.size += len(part)
-        if twin is not None:
-            other = next(twin)
-            segment.twins.append(other)
-            if len(part) >= WINDOW and part[-WINDOW:] == other[-WINDOW:]:
-                twin = None
-        if window is not None:
-            segment.crc = isal_zlib.crc32(part, segment.crc)
-        if segment.size > MAX_TEXT:
-            raise IrregularError
-    if inflater.met_end:
+    try:
+        if window is None:
+            part = inflate_part(data, start, end, _FIRST.tobytes(), MAX_TEXT)
+            twin = inflate_part(data, start, end, _SECOND.tobytes(), MAX_TEXT).text
+        else:
+            part = inflate_part(data, start, end, window, MAX_TEXT)
+    except DamagedError as error:
+        raise IrregularError from error
+    crc = 0 if twin is not None else isal_zlib.crc32(part.text)
+    segment = Segment(part.text, twin, crc)
+    if part.met_end:
         return segment, 0
-    if not inflater.ended:
-        raise IrregularError
-    at = inflater.position
-    segment.footer = read_footer(data, at)
+    segment.footer = read_footer(data, part.position)
     if segment.footer is None:
         raise IrregularError
-    return segment, at + FOOTER_BYTES
+    return segment, part.position + FOOTER_BYTES
 
 
 def _is_padding(data: memoryview, at: int) -> bool:
@@ -131,66 +114,46 @@ def _is_padding(data: memoryview, at: int) -> bool:
 def window_after(segments: list[Segment], window: bytes) -> bytes:
     """The window of the piece that follows one of these segments and window."""
     segment = segments[-1]
-    if len(segments) > 1:
-        return _tail(segment.parts, b"")
-    if not segment.twins:
-        return _tail(segment.parts, window)
-    first = np.frombuffer(_tail(segment.parts, _FIRST.tobytes()), dtype=np.uint8)
-    others = [*segment.twins, *segment.parts[len(segment.twins) :]]
-    second = np.frombuffer(_tail(others, _SECOND.tobytes()), dtype=np.uint8)
-    return merge_twins(first, second, _table(window)).tobytes()
-
-
-def _tail(parts: list[Part] | list[Part | bytes], before: bytes) -> bytes:
-    """The last bytes, as many as a window has."""
-    held: list[bytes] = []
-    size = 0
-    for part in reversed(parts):
-        held.append(bytes(part[-WINDOW:]))
-        size += len(held[-1])
-        if size >= WINDOW:
-            break
-    else:
-        held.append(before)
-    return b"".join(reversed(held))[-WINDOW:]
+    tail = segment.text[-WINDOW:]
+    if segment.twin is not None:
+        tail = merge_twins(tail, segment.twin[-WINDOW:], window)
+    before = window if len(segments) == 1 else b""
+    return (before + tail.tobytes())[-WINDOW:]
 
 
 def complete(segments: list[Segment], window: bytes) -> None:
     """Put the right bytes into a piece that was inflated without its window of full length."""
     segment = segments[0]
-    table = _table(window)
-    for index, twin in enumerate(segment.twins):
-        part = np.frombuffer(segment.parts[index], dtype=np.uint8)
-        segment.parts[index] = merge_twins(part, np.frombuffer(twin, dtype=np.uint8), table)
-    segment.twins = []
-    for right in segment.parts:
-        segment.crc = isal_zlib.crc32(right, segment.crc)
-
-
-def _table(window: bytes) -> NDArray[np.uint8]:
-    """For each pair of bytes of the twins the right one."""
-    table = (np.arange(1 << 16) % 256).astype(np.uint8)
-    table[_PAIRS[WINDOW - len(window) :]] = np.frombuffer(window, dtype=np.uint8)
-    return table
+    if segment.twin is not None:
+        segment.text = merge_twins(segment.text, segment.twin, window)
+        segment.twin = None
+        segment.crc = isal_zlib.crc32(segment.text)
 
 
 def merge_twins(
-    first: NDArray[np.uint8], second: NDArray[np.uint8], table: NDArray[np.uint8]
+    first: NDArray[np.uint8], second: NDArray[np.uint8], window: bytes
 ) -> NDArray[np.uint8]:
     """The right bytes of a part.
 
     Args:
         first: the part, inflated after the first window.
         second: the same after the second.
-        table: for each pair of bytes the right one.
+        window: the right one.
     """
     merged = np.empty_like(first)
-    _merge(first, second, table, merged)
+    pairs = _PAIRS[WINDOW - len(window) :]
+    _merge(first, second, pairs, np.frombuffer(window, dtype=np.uint8), merged)
     return merged
 
 
 @njit(nogil=True, cache=True)
-def _merge(first, second, table, merged):  # type: ignore[no-untyped-def]
+def _merge(first, second, pairs, window, merged):  # type: ignore[no-untyped-def]
+    """For each pair of bytes the right one: the same, or that of the window."""
+    table = np.empty(1 << 16, dtype=np.uint8)
+    for pair in range(table.size):
+        table[pair] = pair & 0xFF
+    for k in range(pairs.size):
+        table[pairs[k]] = window[k]
     words = first.size // 8
     left, right = first[: words * 8].view(np.uint64), second[: words * 8].view(np.uint64)
     out = merged[: words * 8].view(np.uint64)

@@ -7,9 +7,12 @@ from typing import Final
 
 from isal import isal_zlib
 
-from ngsgpu.io.compress.bits import STEP, filler
+from ngsgpu.io.compress.bits import filler
 from ngsgpu.io.compress.members import FOOTER_BYTES, gunzip, read_footer
 from ngsgpu.io.compress.stream import Opened, Owning, Parts, Stream
+
+_STEP: Final = 1 << 16
+"""Compressed bytes that are inflated at a time."""
 
 _TRUNCATED: Final = "Compressed file ended before the end-of-stream marker was reached"
 
@@ -56,7 +59,7 @@ class Remainder:
         self._file.close()
 
     def _inflate(self) -> None:
-        data = self._file.read(1 if self._bit else STEP)
+        data = self._file.read(1 if self._bit else _STEP)
         if not data:
             raise EOFError(_TRUNCATED)
         if self._bit:
@@ -77,7 +80,7 @@ class Remainder:
         footer.check(self._crc, self._size)
         rest = b""
         while not rest:
-            more = self._file.read(STEP)
+            more = self._file.read(_STEP)
             if not more:
                 self._ended = True
                 return
