@@ -61,6 +61,22 @@ def test_before_depletion(snakemake: Snakemake, study: Path) -> None:
     assert "ngsgpu correct -i results/na12878_8kb/deplete/R1.fastq.gz" in plan.stdout
 
 
+@pytest.mark.parametrize(("gpus", "granted"), [(0, 1), (1, 0), (1, 1)])
+def test_on_a_gpu_where_config_and_limit_say_so(
+    snakemake: Snakemake, study: Path, gpus: int, granted: int
+) -> None:
+    (study / "more.yaml").write_text(f"trim: {{gpu: {gpus}}}\n")
+    files = ("config/config.yaml", "more.yaml")
+    plan = snakemake("--dry-run", "-p", "--resources", f"gpu={granted}", "--configfile", *files)
+    assert plan.returncode == 0, plan.stdout
+    commands = [line for line in plan.stdout.splitlines() if "ngsgpu trim " in line]
+    commands = [line for line in commands if "/trim/fastp.json" in line]
+    assert commands
+    for line in commands:
+        assert ("--gpus 1" in line) == (gpus + granted == 2)
+        assert ("--backend cpu" in line) == (gpus + granted < 2)
+
+
 def test_published_comparisons_take_the_reads_as_they_are(
     snakemake: Snakemake, study: Path
 ) -> None:

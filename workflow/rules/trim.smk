@@ -9,7 +9,7 @@ TRIM = (
     "{params.guard} {log:q}; {params.adapters}; "
     'ngsgpu trim {params.reads} {params.trimmed} "${{options[@]}}"'
     " --disable_quality_filtering --dont_eval_duplication --report_title {wildcards.sample:q}"
-    " --json {output.json:q} --threads {threads} --backend cpu {params.extra} 2> {log:q}"
+    " --json {output.json:q} --threads {threads} {params.backend} {params.extra} 2> {log:q}"
 )
 
 
@@ -66,12 +66,13 @@ rule trim_pairs:
     resources:
         mem_mb=doubling(config["trim"]["mem_mb"]),
         runtime=minutes_for("trim"),
-        gpu=0,
+        gpu=gpus("trim"),
     params:
         guard=guard,
         adapters=adapter_options,
         reads=arm_reads,
         trimmed=trimmed_files,
+        backend=backend_options,
         extra=config["trim"]["extra"],
     shell:
         TRIM
@@ -99,12 +100,13 @@ rule trim_single:
     resources:
         mem_mb=doubling(config["trim"]["mem_mb"]),
         runtime=minutes_for("trim"),
-        gpu=0,
+        gpu=gpus("trim"),
     params:
         guard=guard,
         adapters=adapter_options,
         reads=arm_reads,
         trimmed=trimmed_files,
+        backend=backend_options,
         extra=config["trim"]["extra"],
     shell:
         TRIM
