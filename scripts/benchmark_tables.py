@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Write the tables of accuracy and speed in docs/benchmarks.md from the results they show.
+"""Write the tables of accuracy and speed in docs from the results they show.
 
     scripts/benchmark_tables.py             write them
     scripts/benchmark_tables.py --check     only say whether they are up to date
 
-The page holds a table between two comments, `<!-- table of NAME -->` and `<!-- end of table -->`,
+A page holds a table between two comments, `<!-- table of NAME -->` and `<!-- end of table -->`,
 where NAME.json is a file of benchmarks/results that compares programs on data sets. Columns in
 which nothing was measured are left out.
 """
@@ -21,7 +21,8 @@ from statistics import median
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGE = ROOT / "docs/benchmarks.md"
+sys.path.insert(0, str(ROOT))
+PAGES = sorted(ROOT.glob("docs/*.md"))
 TABLE = re.compile(r"(?<=<!-- table of )(\S+)( -->\n).*?(?=<!-- end of table -->)", re.DOTALL)
 
 # With their versions; ngsgpu's is this page's.
@@ -305,7 +306,6 @@ def table(name: str) -> str:
     """The table of a file of results."""
     result = json.loads((ROOT / f"benchmarks/results/{name}.json").read_text())
     if result.get("schema") == "ngsgpu.benchmark.forms":
-        sys.path.insert(0, str(ROOT))
         from benchmarks.forms.__main__ import table as table_of_forms
 
         return table_of_forms(result)
@@ -313,6 +313,10 @@ def table(name: str) -> str:
         from benchmarks.chains import table as table_of_chains
 
         return table_of_chains(result)
+    if result.get("schema") == "ngsgpu.benchmark.trimming":
+        from benchmarks.peers.trimming import table as table_of_trimming
+
+        return table_of_trimming(result)
     if result.get("schema") == "ngsgpu.benchmark.euler":
         return euler_table(result)
     if result.get("schema") == "ngsgpu.benchmark.euler_steps":
@@ -336,14 +340,18 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--check", action="store_true", help="only say whether they are current")
     check = parser.parse_args().check
-    text = PAGE.read_text()
-    made = TABLE.sub(lambda found: f"{found[1]}{found[2]}\n{table(found[1])}\n", text)
-    if not check:
-        PAGE.write_text(made)
-    elif made != text:
-        print(f"{PAGE} is out of date: run scripts/benchmark_tables.py", file=sys.stderr)
-        return 1
-    return 0
+    status = 0
+    for page in PAGES:
+        text = page.read_text()
+        made = TABLE.sub(lambda found: f"{found[1]}{found[2]}\n{table(found[1])}\n", text)
+        if made == text:
+            continue
+        if not check:
+            page.write_text(made)
+        else:
+            print(f"{page} is out of date: run scripts/benchmark_tables.py", file=sys.stderr)
+            status = 1
+    return status
 
 
 if __name__ == "__main__":

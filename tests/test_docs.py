@@ -193,7 +193,7 @@ def test_the_site_builds(tmp_path):
     assert (tmp_path / "site/images/rooms.svg").exists()
 
 
-@pytest.mark.parametrize("script", ["cli_options.py", "benchmark_tables.py", "draw_chain.py"])
+@pytest.mark.parametrize("script", ["cli_options.py", "benchmark_tables.py", "draw_charts.py"])
 def test_generated_parts_are_current(script):
     """The options of all commands, and the tables of benchmark results."""
     command = [sys.executable, ROOT / "scripts" / script, "--check"]

@@ -121,6 +121,7 @@ def _records(path: Path) -> int:
 
 def table(document: dict[str, Any]) -> str:
     """A line for a form and program."""
+    names = {"cpu": "`ngsgpu`, CPU", "cuda": "`ngsgpu`, GPU", FASTP: document["fastp"]}
     rows = [["form", "program", "wall, s", "CPU, s", "host, GB"]]
     for own in document["runs"]:
         runs = own["runs"]
@@ -128,7 +129,8 @@ def table(document: dict[str, Any]) -> str:
         cpu = statistics.median(run["user_s"] + run["system_s"] for run in runs)
         most = max(run["peak_rss_bytes"] for run in runs) / 1e9
         wall = f"{statistics.median(walls):.2f} ({min(walls):.2f}-{max(walls):.2f})"
-        rows.append([own["form"], own["program"], wall, f"{cpu:.2f}", f"{most:.2f}"])
+        program = names.get(own["program"], own["program"])
+        rows.append([own["form"], program, wall, f"{cpu:.2f}", f"{most:.2f}"])
     return markdown(rows, names=2)
 
 

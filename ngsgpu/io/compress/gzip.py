@@ -38,7 +38,7 @@ from ngsgpu.io.compress.stream import Compression, Opened, Owning, Parts, Stream
 MIN_THREADS: Final = 4
 """Threads from which on several are faster than one: the pieces are inflated twice."""
 
-CHUNK_BYTES: Final = 1 << 20
+CHUNK_BYTES: Final = 1 << 21
 """Compressed bytes that are read at a time, about the size of a piece."""
 
 _MAX_CHUNKS: Final = 8
@@ -98,7 +98,7 @@ class GzipStream:
 
     def __init__(self, file: Opened) -> None:
         self._file = file
-        self._ahead = 2 * file.threads
+        self._ahead = file.threads + 4
         self._pool = ThreadPoolExecutor(file.threads, thread_name_prefix="ngsgpu-inflate")
         self._lock = threading.Lock()
         self._held = _Held()

@@ -25,7 +25,7 @@ from ngsgpu.io.compress.members import (
 )
 from ngsgpu.jit import njit
 
-MAX_TEXT: Final = 1 << 25
+MAX_TEXT: Final = 1 << 26
 """Bytes that a piece may become; more are left to inflating one after the other."""
 
 _PLACES: Final = np.arange(WINDOW)

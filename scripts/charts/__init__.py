@@ -1,0 +1,1 @@
+"""Charts of docs/images, drawn from the files in benchmarks/results."""
