@@ -1,7 +1,7 @@
-"""A hook of MkDocs: pages of the site that lie elsewhere in the repository.
+"""A hook of MkDocs: pages of the site that lie elsewhere in the repository, and pages as Markdown.
 
 Links between them and the pages of docs/ lead to pages; what a link to any other file says stays
-as text.
+as text. Beside each page lies its Markdown, and llms.txt (llmstxt.org) lists them.
 """
 
 from __future__ import annotations
@@ -44,3 +44,20 @@ def on_files(files: Any, config: Any) -> Any:
     for page, source in PAGES.items():
         files.append(File.generated(config, page, content=as_page(source)))
     return files
+
+
+def on_post_build(config: Any) -> None:
+    """Write the pages as Markdown, and the list of them; called by MkDocs."""
+    site, docs = Path(config["site_dir"]), Path(config["docs_dir"])
+    lines = [f"# {config['site_name']}", "", f"> {config['site_description']}", ""]
+    for group in config["nav"]:
+        ((title, pages),) = group.items()
+        own = [{title: pages}] if isinstance(pages, str) else pages
+        lines += [f"## {title}", ""]
+        for page in own:
+            ((name, file),) = page.items()
+            text = as_page(PAGES[file]) if file in PAGES else (docs / file).read_text()
+            (site / file).write_text(text)
+            lines.append(f"- [{name}]({file})")
+        lines.append("")
+    (site / "llms.txt").write_text("\n".join(lines))

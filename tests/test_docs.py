@@ -175,6 +175,14 @@ def test_every_page_is_in_the_menu():
     assert sorted(listed) == sorted([*pages, *site_pages.PAGES])
 
 
+def test_pages_are_there_as_markdown(tmp_path):
+    config = yaml.safe_load((ROOT / "mkdocs.yml").read_text())
+    site_pages.on_post_build(config | {"site_dir": tmp_path, "docs_dir": ROOT / "docs"})
+    listed = re.findall(r"^- \[.+\]\((.+)\)$", (tmp_path / "llms.txt").read_text(), re.MULTILINE)
+    assert listed == menu_pages(config["nav"])
+    assert all((tmp_path / page).read_text().startswith("# ") for page in listed)
+
+
 def test_pages_from_elsewhere_keep_their_links():
     assert "](reproduction-configs.md)" in site_pages.as_page("config/README.md")
     assert "](install.md#containers)" in site_pages.as_page("nextflow/README.md")
@@ -193,7 +201,9 @@ def test_the_site_builds(tmp_path):
     assert (tmp_path / "site/images/rooms.svg").exists()
 
 
-@pytest.mark.parametrize("script", ["cli_options.py", "benchmark_tables.py", "draw_charts.py"])
+@pytest.mark.parametrize(
+    "script", ["cli_options.py", "benchmark_tables.py", "draw_charts.py", "task_outputs.py"]
+)
 def test_generated_parts_are_current(script):
     """The options of all commands, and the tables of benchmark results."""
     command = [sys.executable, ROOT / "scripts" / script, "--check"]
