@@ -88,7 +88,7 @@ class ReadCounts(NamedTuple):
         return ReadCounts(content, quality, self.kmers + other.kmers, self.totals + other.totals)
 
     def minus(self, other: ReadCounts) -> ReadCounts:
-        """These without others of them, of as many cycles."""
+        """Counts without those of some of the reads, of as many cycles."""
         return ReadCounts(*(own - less for own, less in zip(self, other, strict=True)))
 
     @property
