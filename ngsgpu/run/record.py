@@ -22,6 +22,7 @@ from ngsgpu.errors import InputError, UnsuitableError
 from ngsgpu.io.inputs import ReadFiles, warn_of_mates
 from ngsgpu.io.output.writer import OutputSet
 from ngsgpu.io.paths import check_distinct, is_stream
+from ngsgpu.io.text.batch import RecordBatch
 from ngsgpu.io.text.pairs import Mates
 from ngsgpu.io.text.reader import PhredOffset
 from ngsgpu.pool import working
@@ -44,6 +45,12 @@ class Batch(NamedTuple):
 
     mates: tuple[Mates, ...]
     lane: ReadFiles
+
+    @classmethod
+    def of(cls, records: tuple[RecordBatch, ...], lane: ReadFiles) -> Batch:
+        """The records of a lane as they were read."""
+        mates = Mates.of_pairs(records) if lane.paired else (Mates.of(records[0], 0, 1),)
+        return cls(mates, lane)
 
 
 class Task(NamedTuple):
@@ -239,7 +246,7 @@ class RecordDriver:
             return task.lane, task.end - task.begin, stage.on_cpu(task)
 
         batches = stage.learn(self._batches(stage, options.chunk_bytes))
-        tasks = map(stage.prepare, _tasks(batches, options.units_per_task or UNITS_PER_TASK))
+        tasks = map(stage.prepare, tasks_of(batches, options.units_per_task or UNITS_PER_TASK))
         counts = stage.no_counts()
         with (
             progress.stage(stage.DOING, unit=self._unit) as shown,
@@ -293,12 +300,11 @@ class RecordDriver:
                             record=1,
                             line=1,
                         )
-                yield Batch(
-                    Mates.of_pairs(records) if lane.paired else (Mates.of(records[0], 0, 1),), lane
-                )
+                yield Batch.of(records, lane)
 
 
-def _tasks(batches: Iterator[Batch], units: int) -> Iterator[Task]:
+def tasks_of(batches: Iterator[Batch], units: int) -> Iterator[Task]:
+    """Cut batches into tasks of at most ``units`` units, in order."""
     for batch in batches:
         total = len(batch.mates[0].seq_len)
         for begin in range(0, total, units):
