@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from ngsgpu.errors import InputError, UnsuitableError
 from ngsgpu.io.inputs import ReadFiles, warn_of_mates
-from ngsgpu.io.output.writer import OutputSet
+from ngsgpu.io.output.writer import Outputs, OutputSet
 from ngsgpu.io.paths import check_distinct, is_stream
 from ngsgpu.io.text.batch import RecordBatch
 from ngsgpu.io.text.pairs import Mates
@@ -102,6 +102,10 @@ class RecordStage(ABC, Generic[S]):
     @abstractmethod
     def targets(self, lane: ReadFiles) -> Mapping[int, int]:
         """For each output of the stage that a lane has, the index of its file."""
+
+    def outputs(self, files: Outputs) -> Outputs:
+        """Where the pieces go: the files, or what changes the bytes on their way to them."""
+        return files
 
     @abstractmethod
     def no_counts(self) -> Any:
@@ -224,7 +228,7 @@ class RecordDriver:
             ) as files,
             Progress(options.progress) as progress,
         ):
-            counts = work(stage, files, progress)
+            counts = work(stage, stage.outputs(files), progress)
             worked = _since(begin)
             statistics = stage.statistics(options, backend, counts)
             for index, text in enumerate(stage.texts(counts), start=len(self._outputs)):
@@ -239,7 +243,7 @@ class RecordDriver:
     def _unit(self) -> str:
         return "pairs" if self._lanes[0].paired else "reads"
 
-    def _work_on_cpu(self, stage: RecordStage[S], files: OutputSet, progress: Progress) -> Any:
+    def _work_on_cpu(self, stage: RecordStage[S], files: Outputs, progress: Progress) -> Any:
         options = self._options
 
         def work(task: Task) -> tuple[ReadFiles, int, Made]:
@@ -260,7 +264,7 @@ class RecordDriver:
                 shown.advance(units)
         return counts
 
-    def _work_on_gpu(self, stage: RecordStage[S], files: OutputSet, progress: Progress) -> Any:
+    def _work_on_gpu(self, stage: RecordStage[S], files: Outputs, progress: Progress) -> Any:
         from ngsgpu.device.errors import cuda_errors
         from ngsgpu.device.team import limited_gpu_memory
         from ngsgpu.run.record_gpu import run_on_gpu
