@@ -67,8 +67,8 @@ def test_reads_of_taxa(study: Path, snakemake: Snakemake) -> None:
     ],
 )
 def test_what_cannot_be_extracted(study: Path, snakemake: Snakemake, text: str, said: str) -> None:
-    taxa, _, rest = text.partition("\n")
-    (study / "more.yaml").write_text(f"extract: {{taxa: {taxa}}}\n{rest}\n")
+    subsets, _, rest = text.partition("\n")
+    (study / "more.yaml").write_text(f"extract: {{subsets: {subsets}}}\n{rest}\n")
     plan = snakemake(*PLAN, *MORE)
     assert plan.returncode != 0
     assert said in plan.stdout
@@ -79,10 +79,10 @@ def test_taxa_without_a_taxonomy(study: Path, snakemake: Snakemake) -> None:
     sheet = study / "config/databases.tsv"
     sheet.write_text("database\treferences\nplain\tdata/chr20_8kb.fasta.gz\n")
     more = study / "more.yaml"
-    more.write_text("extract: {taxa: {other: {taxon: [0]}}}\n")
+    more.write_text("extract: {subsets: {other: {taxon: [0]}}}\n")
     plan = snakemake(*PLAN, *MORE)
     assert "'human': the database 'plain' has no taxonomy" in plan.stdout
     assert "'other'" not in plan.stdout
-    more.write_text("extract: {taxa: {human: {with_children: false}, other: {taxon: [0]}}}\n")
+    more.write_text("extract: {subsets: {human: {with_children: false}, other: {taxon: [0]}}}\n")
     counted = jobs(snakemake(*PLAN, *MORE).stdout)
     assert (counted["extract_pairs"], counted["extract_single"]) == (4, 2)

@@ -1,4 +1,4 @@
-# Reads of taxa that the config names under `extract.taxa`, by the calls of each sample.
+# Reads of taxa that the config names under `extract.subsets`, by the calls of each sample.
 #
 # Both rules stand alone, since Snakemake cannot import a rule that inherits from another one by
 # itself.
@@ -17,13 +17,13 @@ rule extract_pairs:
         second=classified_second,
         tree=tree_of,
     output:
-        first="results/{sample}/extract/{database}/{taxa}/R1.fastq.gz",
-        second="results/{sample}/extract/{database}/{taxa}/R2.fastq.gz",
-        stats="results/{sample}/extract/{database}/{taxa}/stats.json",
+        first="results/{sample}/extract/{database}/{subset}/R1.fastq.gz",
+        second="results/{sample}/extract/{database}/{subset}/R2.fastq.gz",
+        stats="results/{sample}/extract/{database}/{subset}/stats.json",
     log:
-        "logs/extract_reads/{database}/{taxa}/{sample}.log",
+        "logs/extract_reads/{database}/{subset}/{sample}.log",
     benchmark:
-        "results/benchmarks/extract_reads/{database}/{taxa}/{sample}.tsv"
+        "results/benchmarks/extract_reads/{database}/{subset}/{sample}.tsv"
     wildcard_constraints:
         sample=PAIRED,
     retries: RETRIES
@@ -56,12 +56,12 @@ rule extract_single:
         first=classified_first,
         tree=tree_of,
     output:
-        first="results/{sample}/extract/{database}/{taxa}/reads.fastq.gz",
-        stats="results/{sample}/extract/{database}/{taxa}/stats.json",
+        first="results/{sample}/extract/{database}/{subset}/reads.fastq.gz",
+        stats="results/{sample}/extract/{database}/{subset}/stats.json",
     log:
-        "logs/extract_reads/{database}/{taxa}/{sample}.log",
+        "logs/extract_reads/{database}/{subset}/{sample}.log",
     benchmark:
-        "results/benchmarks/extract_reads/{database}/{taxa}/{sample}.tsv"
+        "results/benchmarks/extract_reads/{database}/{subset}/{sample}.tsv"
     wildcard_constraints:
         sample=SINGLE,
     retries: RETRIES

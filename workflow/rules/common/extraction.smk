@@ -1,26 +1,26 @@
 # Reads of taxa, by the calls of a sample: which there are, and how they are asked for. Functions and
 # constants only; the rules are in extract.smk.
 
-EXTRACTED = config["extract"]["taxa"]
+EXTRACTED = config["extract"]["subsets"]
 
 
 wildcard_constraints:
-    taxa=one_of(EXTRACTED),
+    subset=one_of(EXTRACTED),
 
 
-def takes_tree(taxa):
+def takes_tree(subset):
     """Whether the taxa below those named count, too: for that the database's tree is needed."""
-    own = EXTRACTED[taxa]
+    own = EXTRACTED[subset]
     return own["with_children"] and any([*own["taxon"], *own["exclude"]])
 
 
 def extractions():
-    """Samples, databases and names of taxa: an extraction each."""
+    """Samples, databases and names of subsets: an extraction each."""
     return [
-        (name, database, taxa)
+        (name, database, subset)
         for name in STUDY
         for database in databases_of(name)
-        for taxa, own in EXTRACTED.items()
+        for subset, own in EXTRACTED.items()
         if own["database"] in (None, database)
     ]
 
@@ -28,8 +28,8 @@ def extractions():
 def extracted_reads():
     """The files of all extractions."""
     return [
-        f"results/{name}/extract/{database}/{taxa}/{file}"
-        for name, database, taxa in extractions()
+        f"results/{name}/extract/{database}/{subset}/{file}"
+        for name, database, subset in extractions()
         for file in (
             *(MATE_FILES if STUDY[name].second else ["reads.fastq.gz"]),
             "stats.json",
@@ -52,12 +52,12 @@ def classified_second(wildcards):
 
 def tree_of(wildcards):
     """The database with the tree of taxa as a list of one or no manifest."""
-    return [manifest_of(wildcards)] if takes_tree(wildcards.taxa) else []
+    return [manifest_of(wildcards)] if takes_tree(wildcards.subset) else []
 
 
 def extraction_options(wildcards, input):
     """Options of ``ngsgpu extract`` that say whose reads are wanted."""
-    own = EXTRACTED[wildcards.taxa]
+    own = EXTRACTED[wildcards.subset]
     words = [f"--taxon {','.join(map(str, own['taxon']))}"]
     if own["exclude"]:
         words.append(f"--exclude {','.join(map(str, own['exclude']))}")
@@ -70,17 +70,17 @@ def extraction_options(wildcards, input):
 
 
 def wrong_extractions():
-    """Say what is wrong with the taxa in the config."""
-    for taxa, own in EXTRACTED.items():
+    """Say what is wrong with the subsets in the config."""
+    for subset, own in EXTRACTED.items():
         wanted = [own["database"]] if own["database"] else list(DATABASES)
         if own["database"] and own["database"] not in DATABASES:
-            yield f"'{taxa}': there is no database '{own['database']}'"
+            yield f"'{subset}': there is no database '{own['database']}'"
         elif not DATABASES:
-            yield f"'{taxa}': the config names no databases, so nothing is classified"
-        for database in wanted if takes_tree(taxa) else []:
+            yield f"'{subset}': the config names no databases, so nothing is classified"
+        for database in wanted if takes_tree(subset) else []:
             if database in BUILT and not BUILT[database].taxonomy:
                 yield (
-                    f"'{taxa}': the database '{database}' has no taxonomy; set with_children to "
+                    f"'{subset}': the database '{database}' has no taxonomy; set with_children to "
                     "false, or name another database"
                 )
     for name in dict.fromkeys(name for name, _, _ in extractions()):
@@ -91,4 +91,4 @@ def wrong_extractions():
             )
 
 
-refuse("the config's extract.taxa", [*wrong_extractions()])
+refuse("the config's extract.subsets", [*wrong_extractions()])
