@@ -26,6 +26,7 @@ from ngsgpu.io.text.batch import RecordBatch
 from ngsgpu.io.text.pairs import Mates
 from ngsgpu.io.text.reader import PhredOffset
 from ngsgpu.pool import working
+from ngsgpu.run.long_reads import warn_of_long_reads
 from ngsgpu.run.options import RunOptions, on_backend
 from ngsgpu.run.progress import Progress, say_if_compiling
 from ngsgpu.run.statistics import RunStatistics
@@ -85,6 +86,7 @@ class RecordStage(ABC, Generic[S]):
         NAME: of the step in the statistics, and of its threads.
         DOING: what progress says.
         WORK: the work as a noun, for messages.
+        LONG_READS: what to do with long reads, for a warning; empty: they are as good.
         NEEDS_QUALITIES: whether FASTA is refused.
         phred_offset: 33, 64 or ``auto``.
     """
@@ -92,6 +94,7 @@ class RecordStage(ABC, Generic[S]):
     NAME: ClassVar[str]
     DOING: ClassVar[str]
     WORK: ClassVar[str]
+    LONG_READS: ClassVar[str] = ""
     NEEDS_QUALITIES: ClassVar[bool] = False
     phred_offset: PhredOffset
 
@@ -175,6 +178,7 @@ class RecordDriver:
         warn_of_mates(lanes)
         self._begin = time.monotonic()
         self._seconds: dict[str, float] = {}
+        self._looked = False
 
     def note_time(self, step: str) -> None:
         """Note the time of a step that began with the run and ends now."""
@@ -272,6 +276,8 @@ class RecordDriver:
         options = self._options
         with closing(self._batches(stage, _SAMPLE_CHUNK_BYTES)) as batches:
             stage.learn(batches)
+            if stage.LONG_READS and not self._looked:
+                next(batches, None)  # looks at them
         with (
             limited_gpu_memory(options.gpu_memory),
             cuda_errors(stage.WORK),
@@ -304,6 +310,11 @@ class RecordDriver:
                             record=1,
                             line=1,
                         )
+                if stage.LONG_READS and not self._looked:
+                    self._looked = True
+                    reads = sum(map(len, records))
+                    bases = sum(int(own.seq_len.sum(dtype=np.int64)) for own in records)
+                    warn_of_long_reads(reads, bases, self._lanes, stage.WORK, stage.LONG_READS)
                 yield Batch.of(records, lane)
 
 
