@@ -10,6 +10,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from ngsgpu.classify.database.database import Database
@@ -17,7 +18,9 @@ from ngsgpu.classify.params import OutputRules
 from ngsgpu.classify.run import pipeline
 from ngsgpu.classify.run.pipeline import Classifier
 from ngsgpu.classify.run.samples import SampleOutputs, one_sample
+from ngsgpu.classify.run.sorted_reads import SortedReads
 from ngsgpu.errors import InputError
+from ngsgpu.io.output.writer import OutputSet
 from ngsgpu.run.options import RunOptions
 from tests.support.classify.world import World
 from tests.support.commands import Commands
@@ -190,6 +193,32 @@ def test_a_file_that_changes(
     with pytest.raises(InputError, match="changed during the run"):
         classifier.classify([sample], SampleOutputs(classified_out=str(out)))
     assert not out.exists()
+
+
+@pytest.mark.parametrize("room", [1 << 30, 100])
+@pytest.mark.parametrize("is_packed", [False, True])
+def test_reading_ahead(tmp_path: Path, world: World, room: int, is_packed: bool) -> None:
+    """What another reader's pass finds is the same, whether it keeps records or not."""
+    records = texts(world.reads)
+    data = b"".join(records)
+    reads = write(tmp_path / "reads.fq", gzip.compress(data) if is_packed else data)
+    out = tmp_path / "out.fq"
+    lanes = one_sample([str(reads)], [], interleaved=False, name="own").lanes
+    sorted_reads = SortedReads(lanes, ["unclassified_out"], RunOptions(memory=4 * room))
+    wanted = np.arange(len(records)) % 3 > 0
+    with sorted_reads.reading_ahead(), OutputSet([out]) as outputs:
+        sorted_reads.add(wanted[:10])
+        sorted_reads.add(wanted[10:])
+        sorted_reads.write(outputs, {"unclassified_out": 0})
+    assert out.read_bytes() == chosen(records, (~wanted).tolist())
+
+
+def test_reading_ahead_ends_with_the_run(tmp_path: Path) -> None:
+    """And says nothing of its own."""
+    lanes = one_sample([str(tmp_path / "none.gz")], [], interleaved=False, name="own").lanes
+    sorted_reads = SortedReads(lanes, ["classified_out"], RunOptions())
+    with pytest.raises(InputError, match="no such file"), sorted_reads.reading_ahead():
+        sorted_reads.write(OutputSet([]), {"classified_out": 0})
 
 
 def test_few_bytes_may_be_kept(

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import nullcontext
 from typing import Any, Final
 
 import numpy as np
@@ -32,7 +33,7 @@ from ngsgpu.classify.query.gpu_batch import (
 )
 from ngsgpu.classify.query.queries import Queries, QueryBlock
 from ngsgpu.classify.run.cpu_run import SampleRun, TargetFilter
-from ngsgpu.classify.run.samples import cuts_of, queries_of
+from ngsgpu.classify.run.samples import ClassificationStatistics, cuts_of, queries_of
 from ngsgpu.classify.run.sorted_reads import SortedReads
 from ngsgpu.classify.run.two_pass import TwoPass
 from ngsgpu.device.cuda.kernels import THREADS
@@ -44,6 +45,7 @@ from ngsgpu.io.gpu.records import DeviceReadFiles, DeviceRecordBatch, no_bad_pai
 from ngsgpu.io.gpu.sample import sample_batch
 from ngsgpu.io.gpu.write import DeviceWriter
 from ngsgpu.io.inputs import ReadFiles
+from ngsgpu.io.output.writer import OutputGroup
 from ngsgpu.io.text.diagnose import PhredOffset
 from ngsgpu.io.text.sample import ReadSample
 from ngsgpu.pool import working
@@ -191,6 +193,14 @@ class GpuSampleRun(SampleRun):
     """
 
     room: int | None = None
+
+    def run(
+        self, items: Iterator[Any], find: Callable[[Any], QueryBlock], group: OutputGroup
+    ) -> ClassificationStatistics:
+        """See ``SampleRun``."""
+        ahead = nullcontext() if self.sorted_reads is None else self.sorted_reads.reading_ahead()
+        with ahead:
+            return super().run(items, find, group)
 
     def _classify_once(
         self, items: Iterator[Any], find: Callable[[Any], QueryBlock], target_filter: TargetFilter

@@ -1,14 +1,16 @@
 """The reads of a sample that were classified, and those that were not, as they are in its files.
 
 They are written when all calls are known: the files are read a second time, or taken from memory
-where compressed ones were kept.
+where compressed ones were kept, on a GPU's side by a reader of the CPU beside it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import closing, contextmanager
 from dataclasses import replace
+from threading import Event
 from typing import Final
 
 import numpy as np
@@ -16,6 +18,7 @@ from numpy.typing import NDArray
 
 from ngsgpu.classify.run.samples import RECORD_FILES, Sample, SampleOutputs
 from ngsgpu.errors import UsageError
+from ngsgpu.io.compress.source import is_compressed
 from ngsgpu.io.inputs import ReadFiles, keep_streams
 from ngsgpu.io.output.writer import OutputSet
 from ngsgpu.io.paths import changed
@@ -50,6 +53,7 @@ class SortedReads:
             if (own := [name for name in names if name in files])
         }
         self._kept = KeptRecords(options.kept_bytes)
+        self._ahead: Future[None] | None = None
         self._classified: list[NDArray[np.bool_]] = []
 
     def keep(
@@ -57,6 +61,30 @@ class SortedReads:
     ) -> Iterator[tuple[RecordBatch, ...]]:
         """Pass on the records of a lane, and keep them if that saves inflating them again."""
         return self._kept.keep(lane, batches)
+
+    @contextmanager
+    def reading_ahead(self) -> Iterator[None]:
+        """Within the block, keep the records of compressed files while a GPU reads the same ones.
+
+        Of what fails nothing is said here, since the GPU's reader or ``write`` comes upon it.
+        """
+        ends = Event()
+
+        def read() -> None:
+            for lane in self._lanes:
+                if not any(map(is_compressed, lane.inputs)):
+                    continue
+                with closing(self._read(lane)) as batches:
+                    for _ in self._kept.keep(lane, batches):
+                        if ends.is_set() or self._kept.is_full:
+                            return
+
+        with ThreadPoolExecutor(1, thread_name_prefix="ngsgpu-ahead") as pool:
+            self._ahead = pool.submit(read)
+            try:
+                yield
+            finally:
+                ends.set()
 
     def add(self, classified: NDArray[np.bool_]) -> None:
         """Note which of the next queries have a call."""
@@ -72,6 +100,8 @@ class SortedReads:
         Raises:
             InputError: a file has changed.
         """
+        if self._ahead is not None:
+            wait([self._ahead])
         targets = {
             classified: [index[name] for name in names]
             for classified, names in self._wanted.items()
@@ -110,13 +140,15 @@ class SortedReads:
 
     def _batches(self) -> Iterator[Batch]:
         for lane in self._lanes:
-            again = self._kept.take(lane) or lane.batches(
-                threads=self._options.threads,
-                phred_offset=_ANY_QUALITIES,
-                chunk_bytes=self._options.chunk_bytes,
-            )
-            for records in again:
+            for records in self._kept.take(lane) or self._read(lane):
                 yield Batch.of(records, lane)
+
+    def _read(self, lane: ReadFiles) -> Generator[tuple[RecordBatch, ...], None, None]:
+        yield from lane.batches(
+            threads=self._options.threads,
+            phred_offset=_ANY_QUALITIES,
+            chunk_bytes=self._options.chunk_bytes,
+        )
 
 
 def check_lanes(samples: Sequence[Sample], outputs: SampleOutputs) -> None:
