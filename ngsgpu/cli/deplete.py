@@ -120,7 +120,8 @@ def deplete_index(
     """Index the genome of a host for ngsgpu deplete.
 
     Sequences are FASTA or FASTQ, plain or compressed. The index holds a sample of the k-mers; it
-    is one file, mapped into memory when used.
+    is one file, mapped into memory when used. ngsgpu deplete-index union, diff and intersect make
+    one of others, info shows what one holds; write ./union for a file of sequences of that name.
 
     ngsgpu deplete-index GRCh38.fa.gz -o human.idx
     """
