@@ -2,7 +2,8 @@
 
 Exit statuses: 2 for wrong usage or unreadable input, 3 for too little memory, 1 for a run that
 fails otherwise (a full disk, for example), 130 when interrupted, 143 when terminated. Pipelines
-repeat a job that ended with 3 where there is more memory, and never one that ended with 2.
+repeat a job that ended with 3 where there is more memory, and never one that ended with 2. A run
+that ended with 4 has written its outputs, and found more in the input than the user allows.
 """
 
 from __future__ import annotations
@@ -15,6 +16,9 @@ from typing import Final
 
 OUT_OF_MEMORY: Final = 3
 """Exit status if the memory of the host or of a GPU, or what is allowed of it, is too small."""
+
+TOO_MANY_FOUND: Final = 4
+"""Exit status of a whole run that found more of something than the user allows."""
 
 _CAUSES: Final = {
     errno.ENOSPC: ("the disk is full", "free some space or write elsewhere"),

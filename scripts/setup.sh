@@ -5,8 +5,10 @@
 #                            compiler, by which kernels are compiled without a GPU, fastp and
 #                            FLASH, which trimming and merging are compared with, samtools, which
 #                            BAM input is compared with, and KronaTools
+#   scripts/setup.sh readers TAXPASTA, biom and MultiQC, with which further tests read the outputs
+#                            of classification
 #
-# Python packages come through uv or pip into .venv, .tools/quast and .tools/multiqc (elsewhere if
+# Python packages come through uv or pip into .venv, .tools/quast and the like (elsewhere if
 # the checkout's path has a space: see TOOLS). ART, SPAdes, minimap2, bwa, fastp, FLASH, samtools
 # and KronaTools are taken from the PATH if they are there; else from conda environments under
 # .tools/conda, where conda, mamba or micromamba is on the PATH; else from the system's packages
@@ -23,6 +25,8 @@ TOOLS=$ROOT/.tools
 if [[ $ROOT == *[[:space:]]* ]]; then TOOLS=${XDG_CACHE_HOME:-$HOME/.cache}/ngsgpu-tools; fi
 QUAST=quast==5.2.0
 MULTIQC=multiqc==1.35
+# TAXPASTA 0.7 takes no newer pandera.
+READERS=(taxpasta==0.7.0 "pandera<0.21" "biom-format>=2.1.15,<3")
 # Minutes to wait while another program installs system packages.
 PATIENCE=15
 
@@ -242,12 +246,31 @@ setup_multiqc() {
     multiqc --version >/dev/null || die "MultiQC does not run: see its message above"
 }
 
+# They need an older pandas than Snakemake: hence an own venv.
+setup_readers() {
+    setup_multiqc
+    if have taxpasta && have biom; then return; fi
+    make_venv "$TOOLS/readers"
+    say "Installing TAXPASTA and biom into .tools/readers"
+    install_into "$TOOLS/readers" "${READERS[@]}"
+    local program
+    for program in taxpasta biom; do
+        wrap "$program" "readers/bin/$program" readers/bin/python
+        "$program" --version >/dev/null || die "$program does not run: see its message above"
+    done
+}
+
 main() {
     local extras
     case ${1:-} in
+        readers)
+            PATH=$ROOT/.tools/bin:$SYSTEM_PATH
+            setup_readers
+            return
+            ;;
         demo) extras=workflow ;;
         test) extras=workflow,dev,docs,cuda13 ;;
-        *) die "usage: scripts/setup.sh demo|test" ;;
+        *) die "usage: scripts/setup.sh demo|test|readers" ;;
     esac
     make_venv "$ROOT/.venv"
     setup_uv

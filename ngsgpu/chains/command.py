@@ -63,7 +63,7 @@ def run(
     dry_run: bool = flag("Print the plan; write nothing.", "--dry-run"),
     *,
     run: ChainRun,
-) -> None:
+) -> int:
     """Run several steps over the same reads, in one process.
 
     The reads go from step to step in memory, if they fit; they are written where a step says keep:
@@ -96,9 +96,12 @@ def run(
             click.echo(f"backend  {backend}")
             for own in found:
                 runs.show(own)
-            return
+            return 0
+        status = 0
         for statistics in runs.all(found):
             say(statistics, run.quiet)
+            status = max(status, statistics.exit_status)
+        return status
 
 
 def _steps(chain: str | None, names: str | None, settings: list[str]) -> list[Step]:

@@ -25,13 +25,19 @@ class ChainStatistics(RunStatistics):
     Attributes:
         sample: its name.
         reads_between_steps: ``memory``, or the folder where they lay.
-        steps: name, command line, seconds and outputs of each, in order.
+        steps: name, command line, seconds and outputs of each, in order; and the exit status, if
+            that of the command alone would not be 0.
     """
 
     SCHEMA = "ngsgpu.chain"
     sample: str
     reads_between_steps: str
     steps: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def exit_status(self) -> int:
+        """The highest of the steps."""
+        return max(own.get("exit_status", 0) for own in self.steps)
 
     def summary(self) -> list[str]:
         """A short text summary."""
@@ -61,7 +67,7 @@ def run_steps(planned: Sequence[Planned], places: Places) -> list[dict[str, Any]
                 write_text_atomically(path, "".join(f"{line}\n" for line in lines))
             context = own.command.prepare(own.words)
             with context:
-                own.command.invoke(context)
+                status = own.command.invoke(context) or 0
             places.keep(own.copies, own.level)
             places.remove(own.last_use)
         done.append(
@@ -70,6 +76,7 @@ def run_steps(planned: Sequence[Planned], places: Places) -> list[dict[str, Any]
                 "command": ["ngsgpu", *own.command.full_name.split(), *own.words],
                 "outputs": [*own.copies.values(), *own.outputs],
                 "time_s": round(time.monotonic() - begin, 3),
+                **({"exit_status": status} if status else {}),
             }
         )
     return done

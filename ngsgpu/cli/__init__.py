@@ -37,6 +37,16 @@ COMMANDS: Final = {
     "deplete-index": Entry(
         "deplete:deplete_index", "Index the genome of a host for ngsgpu deplete."
     ),
+    "deplete-index union": Entry(
+        "deplete:union", "Index the k-mers that are in any of several indexes."
+    ),
+    "deplete-index diff": Entry(
+        "deplete:diff", "Index the k-mers of the first index that are in none of the others."
+    ),
+    "deplete-index intersect": Entry(
+        "deplete:intersect", "Index the k-mers that are in all of several indexes."
+    ),
+    "deplete-index info": Entry("deplete:info", "Show what an index holds."),
     "adapters": Entry(
         "adapters:adapters",
         "Check reads, and look for adapters and tails of G in a sample of them.",
@@ -92,8 +102,8 @@ app = Group(
     name="ngsgpu",
     help="Trim, correct, merge, extend and classify Illumina short reads; evaluate the results.",
     epilog="Exit status: 0 success, 1 failure while running, 2 wrong usage or unreadable input, "
-    "3 too little memory of the host or GPU, 130 interrupted, 143 terminated, 128 + N ended by "
-    "signal N.",
+    "3 too little memory of the host or GPU, 4 more reads of a host than --max-host, "
+    "130 interrupted, 143 terminated, 128 + N ended by signal N.",
     params=[
         click.Option(
             ["--version"],
@@ -140,10 +150,10 @@ def _log_to_stderr() -> None:
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line and return its exit status.
 
-    0: success; 1: failure; 2: wrong usage or unreadable input; 3: too little memory; 130:
-    interrupted (Ctrl-C); 143: terminated (SIGTERM); 128 + N: ended by signal N. Unexpected errors
-    from the environment (memory, files, numbers) print one line; NGSGPU_DEBUG=1 shows the
-    traceback. Bugs always show theirs.
+    0: success; 1: failure; 2: wrong usage or unreadable input; 3: too little memory; 4: more reads
+    of a host than allowed; 130: interrupted (Ctrl-C); 143: terminated (SIGTERM); 128 + N: ended by
+    signal N. Unexpected errors from the environment (memory, files, numbers) print one line;
+    NGSGPU_DEBUG=1 shows the traceback. Bugs always show theirs.
 
     Args:
         arguments: command-line arguments; ``sys.argv[1:]`` by default.

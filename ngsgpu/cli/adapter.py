@@ -73,7 +73,7 @@ class Group(click.Group):
     """Commands in the order in which they are declared, loaded when they are called.
 
     Args:
-        entries: commands, or where they are, by their names.
+        entries: commands, or where they are, by their names, which may have two words.
         settings: for ``click.Group``.
     """
 
@@ -94,6 +94,15 @@ class Group(click.Group):
         if isinstance(loaded, Group):
             loaded.help = found.summary
         return loaded
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find a command by its first two words, or else by the first."""
+        name = " ".join(args[:2])
+        if name in self.entries and len(args) > 1:
+            return name, self.get_command(ctx, name), args[2:]
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands without loading them."""

@@ -72,6 +72,18 @@ def classify(
         None, "FILE", "Write only candidates, for `ngsgpu classify-merge`.", "--candidates"
     ),
     files: OutputFiles,
+    classified_out: Written | None = option(
+        None,
+        "FILE",
+        "Reads that are classified, as they are: all, or first mates.",
+    ),
+    classified_out2: Written | None = option(None, "FILE", "Their second mates, with -I."),
+    unclassified_out: Written | None = option(
+        None,
+        "FILE",
+        "Reads that are not classified, as they are: all, or first mates.",
+    ),
+    unclassified_out2: Written | None = option(None, "FILE", "Their second mates, with -I."),
     stats: StatsFile = None,
     calls: Options[QueryParameters],
     metacache: Metacache = False,
@@ -117,7 +129,15 @@ def classify(
         from ngsgpu.classify.run.samples import SampleOutputs, one_sample, read_samples
         from ngsgpu.classify.run.stream import check_stream
 
-        outputs = SampleOutputs(stats=stats, candidates=candidate_file, **asdict(files))
+        outputs = SampleOutputs(
+            stats=stats,
+            candidates=candidate_file,
+            classified_out=classified_out,
+            classified_out2=classified_out2,
+            unclassified_out=unclassified_out,
+            unclassified_out2=unclassified_out2,
+            **asdict(files),
+        )
         found = []
         if samples == "-":
             check_stream(outputs)

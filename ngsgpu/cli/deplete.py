@@ -1,8 +1,10 @@
-"""``ngsgpu deplete`` and ``deplete-index``: take a host's reads out."""
+"""``ngsgpu deplete`` and ``deplete-index``: take a host's reads out, and indexes of hosts."""
 
 from __future__ import annotations
 
-from typing import Annotated
+import json
+import logging
+from typing import TYPE_CHECKING, Annotated
 
 import click
 
@@ -19,6 +21,13 @@ from ngsgpu.cli.run import cpu_options, open_run, say
 from ngsgpu.declared.options import argument, flag, option
 from ngsgpu.declared.roles import Read, Reads, Written
 from ngsgpu.deplete.params import DepletionParameters, IndexParameters
+from ngsgpu.errors import TOO_MANY_FOUND
+
+if TYPE_CHECKING:
+    from ngsgpu.deplete.index import HostIndex
+    from ngsgpu.deplete.sets import Operation
+
+logger = logging.getLogger("ngsgpu")
 
 
 def deplete(
@@ -30,10 +39,18 @@ def deplete(
     out1: FirstOutputs = None,
     out2: SecondOutputs = None,
     interleaved: InterleavedInput = False,
+    max_host: float | None = option(
+        None,
+        "X",
+        "End with exit status 4 if more than this share of the reads is the host's; all outputs "
+        "are written.",
+        least=0,
+        most=1,
+    ),
     *,
     parameters: DepletionParameters,
     run: RecordRun,
-) -> None:
+) -> int:
     """Take the reads of a host (human, for example) out of FASTQ files.
 
     Mates stay together: a pair goes or stays as a whole. Kept records are unchanged and in order.
@@ -64,6 +81,22 @@ def deplete(
             options=options,
         )
         say(statistics, run.quiet)
+    if max_host is None or statistics.host_share <= max_host:
+        return 0
+    logger.warning(
+        "%.4g of the reads are the host's, more than `max_host=%s`", statistics.host_share, max_host
+    )
+    return TOO_MANY_FOUND
+
+
+KeepKmers = Annotated[
+    bool,
+    flag(
+        "Also keep a list of the k-mers, 8 bytes each, which union, diff and intersect need.",
+        "--keep-kmers",
+        default=...,
+    ),
+]
 
 
 def deplete_index(
@@ -78,6 +111,7 @@ def deplete_index(
         "-x",
         "--exclude",
     ),
+    keep_kmers: KeepKmers = False,
     dry_run: bool = flag("Print the plan from the file sizes; write nothing.", "--dry-run"),
     *,
     parameters: IndexParameters,
@@ -86,7 +120,8 @@ def deplete_index(
     """Index the genome of a host for ngsgpu deplete.
 
     Sequences are FASTA or FASTQ, plain or compressed. The index holds a sample of the k-mers; it
-    is one file, mapped into memory when used.
+    is one file, mapped into memory when used. ngsgpu deplete-index union, diff and intersect make
+    one of others, info shows what one holds; write ./union for a file of sequences of that name.
 
     ngsgpu deplete-index GRCh38.fa.gz -o human.idx
     """
@@ -101,9 +136,85 @@ def deplete_index(
             f"index    about {format_size(size)}"
         )
         return
-    index = build_index(references, parameters, exclude=exclude or (), options=options)
-    index.save(out, options.threads)
-    if not run.quiet:
+    index = build_index(
+        references, parameters, exclude=exclude or (), keep_kmers=keep_kmers, options=options
+    )
+    _save(index, out, options.threads, quiet=run.quiet)
+
+
+Indexes = Annotated[
+    list[Read], argument(..., "INDEX...", "Indexes made by ngsgpu deplete-index --keep-kmers.")
+]
+IndexFile = Annotated[Written, option(..., "FILE", "The index.", "-o", "--out")]
+
+
+def union(indexes: Indexes, out: IndexFile, keep_kmers: KeepKmers = False, *, run: HostRun) -> None:
+    """Index the k-mers that are in any of several indexes.
+
+    The index is that of all their sequences.
+
+    ngsgpu deplete-index union human.idx phix.idx -o both.idx
+    """
+    _combine("union", indexes, out, run, keep_kmers=keep_kmers)
+
+
+def diff(indexes: Indexes, out: IndexFile, keep_kmers: KeepKmers = False, *, run: HostRun) -> None:
+    """Index the k-mers of the first index that are in none of the others.
+
+    The index is that of the first one's sequences with those of the others as --exclude.
+
+    ngsgpu deplete-index diff human.idx microbes.idx -o safe.idx
+    """
+    _combine("diff", indexes, out, run, keep_kmers=keep_kmers)
+
+
+def intersect(
+    indexes: Indexes, out: IndexFile, keep_kmers: KeepKmers = False, *, run: HostRun
+) -> None:
+    """Index the k-mers that are in all of several indexes.
+
+    ngsgpu deplete-index intersect human.idx mouse.idx -o shared.idx
+    """
+    _combine("intersect", indexes, out, run, keep_kmers=keep_kmers)
+
+
+def info(
+    index: Annotated[Read, argument(..., "INDEX", "An index made by ngsgpu deplete-index.")],
+    json_output: bool = flag("Print JSON.", "--json"),
+) -> None:
+    """Show what an index holds.
+
+    ngsgpu deplete-index info human.idx
+    """
+    from ngsgpu.deplete.index import open_index
+
+    opened = open_index(index)
+    found = {**opened.describe(), "keeps_kmers": opened.has_kmers}
+    if json_output:
+        click.echo(json.dumps(found, indent=1))
+        return
+    for name, value in found.items():
+        shown = ", ".join(value) if isinstance(value, list) else value
+        click.echo(f"{name.replace('_', ' '):14}{shown}")
+
+
+def _combine(
+    operation: Operation, indexes: list[str], out: str, run: HostRun, *, keep_kmers: bool
+) -> None:
+    """Make an index of others."""
+    from ngsgpu.deplete.sets import combine_indexes
+
+    options = cpu_options(run)
+    index = combine_indexes(operation, indexes, keep_kmers=keep_kmers, options=options)
+    _save(index, out, options.threads, quiet=run.quiet)
+
+
+def _save(index: HostIndex, out: str, threads: int, *, quiet: bool) -> None:
+    """Write an index, and say what it holds."""
+    from ngsgpu.device.memory import format_size
+
+    index.save(out, threads)
+    if not quiet:
         click.echo(
             f"{index.kmers:,} k-mers of {index.sequences:,} sequences with {index.bases:,} bases; "
             f"{format_size(index.table.nbytes)}",

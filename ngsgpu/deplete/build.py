@@ -31,6 +31,13 @@ _PART_SHIFT: Final = np.uint64(58)
 _MAX_GROUPS: Final = (1 << 32) - 1
 
 
+def parts_of(hashes: NDArray[np.uint64]) -> list[NDArray[np.uint64]]:
+    """Sorted hashes by their highest bits."""
+    starts = np.arange(_PARTS, dtype=np.uint64) << _PART_SHIFT
+    bounds = [*np.searchsorted(hashes, starts).tolist(), len(hashes)]
+    return [hashes[begin:end] for begin, end in pairwise(bounds)]
+
+
 class _Stretches(NamedTuple):
     """Stretches of the sequences of a text: where they begin and stop, and their sequences end."""
 
@@ -63,11 +70,9 @@ class _Found:
 
     def add(self, hashes: NDArray[np.uint64]) -> None:
         """Add sorted hashes."""
-        starts = np.arange(_PARTS, dtype=np.uint64) << _PART_SHIFT
-        bounds = [*np.searchsorted(hashes, starts).tolist(), len(hashes)]
-        for part, (begin, end) in zip(self.parts, pairwise(bounds), strict=True):
-            if end > begin:
-                part.append(hashes[begin:end].copy())
+        for part, own in zip(self.parts, parts_of(hashes), strict=True):
+            if len(own):
+                part.append(own.copy())
         self.size += len(hashes)
 
     def distinct(self) -> Iterator[NDArray[np.uint64]]:
@@ -100,6 +105,7 @@ def build_index(
     parameters: IndexParameters | None = None,
     *,
     exclude: Paths = (),
+    keep_kmers: bool = False,
     options: RunOptions | None = None,
 ) -> HostIndex:
     """Index the k-mers of a host.
@@ -109,6 +115,7 @@ def build_index(
         parameters: which k-mers are kept.
         exclude: files of sequences whose k-mers are left out, such as genomes of the microbes
             that must not be lost.
+        keep_kmers: whether the index also has the list of its k-mers, for ``combine_indexes``.
         options: threads, memory and progress.
 
     Raises:
@@ -133,13 +140,39 @@ def build_index(
             np.setdiff1d(own, less, assume_unique=True) if len(less) else own
             for own, less in zip(found.distinct(), other.distinct(), strict=True)
         ]
-        kmers = sum(map(len, parts))
-        table = np.zeros(min(_MAX_GROUPS, groups_for(kmers)) * GROUP, dtype=np.uint32)
-        for number, own in enumerate(parts):
-            insert(table, own)
-            parts[number] = own[:0]
-    names = tuple(Path(path).name for path in paths)
-    return HostIndex(parameters, table, kmers, found.sequences, found.bases, names)
+        names = tuple(Path(path).name for path in paths)
+        return index_of(
+            parts, parameters, sequences=found.sequences, bases=found.bases, sources=names,
+            keep_kmers=keep_kmers,
+        )  # fmt: skip
+
+
+def index_of(
+    parts: list[NDArray[np.uint64]],
+    parameters: IndexParameters,
+    *,
+    sequences: int,
+    bases: int,
+    sources: tuple[str, ...],
+    keep_kmers: bool,
+) -> HostIndex:
+    """The index of k-mers.
+
+    Args:
+        parts: their hashes, ascending from part to part; taken out, unless they are kept.
+        parameters: by which they were sampled.
+        sequences: that they are from.
+        bases: of these.
+        sources: names of their files.
+        keep_kmers: whether the index has the hashes as well.
+    """
+    kmers = sum(map(len, parts))
+    table = np.zeros(min(_MAX_GROUPS, groups_for(kmers)) * GROUP, dtype=np.uint32)
+    hashes = np.concatenate(parts) if keep_kmers else None
+    for number, own in enumerate(parts):
+        insert(table, own)
+        parts[number] = own[:0]
+    return HostIndex(parameters, table, kmers, sequences, bases, sources, keep_kmers, hashes)
 
 
 def _read(
@@ -164,12 +197,22 @@ def _read(
         for own, letters in sampled:
             found.add(own)
             advance(letters)
-            table = groups_for(found.size) * GROUP * 4
-            _check(INTERPRETER_BYTES + 8 * found.size + table, options.budget, parameters)
+            check_memory(found.size, parameters, options.budget)
     return found
 
 
-def _check(needed: int, budget: int, parameters: IndexParameters) -> None:
+def check_memory(kmers: int, parameters: IndexParameters, budget: int) -> None:
+    """Check that k-mers and their table fit into memory.
+
+    Args:
+        kmers: their number.
+        parameters: by which they are sampled.
+        budget: bytes that may be used.
+
+    Raises:
+        HostMemoryError: they do not.
+    """
+    needed = INTERPRETER_BYTES + 8 * kmers + groups_for(kmers) * GROUP * 4
     if needed > budget:
         raise HostMemoryError(
             f"indexing takes more than {format_size(needed)} of memory and {format_size(budget)} "

@@ -1,6 +1,7 @@
 """The index of a host: its sampled k-mers in a file that is mapped into memory.
 
-The file is a header of 4096 bytes, JSON padded with spaces, and the table of ``kmers``.
+The file is a header of 4096 bytes, JSON padded with spaces, and the table of ``kmers``. In version
+2 the sorted hashes of the k-mers follow, which depletion does not need.
 """
 
 from __future__ import annotations
@@ -26,6 +27,9 @@ from ngsgpu.io.output.store import array_checksum
 
 FORMAT: Final = "ngsgpu host index"
 VERSION: Final = 1
+WITH_KMERS: Final = 2
+"""The version with hashes."""
+
 HEADER_BYTES: Final = 4096
 _NAMES_BYTES: Final = 2048
 _PARAMETERS: Final = ("kmer", "one_in", "max_repeats")
@@ -33,9 +37,11 @@ _SHAPE: Final = {
     "format": str,
     **dict.fromkeys(("version", *_PARAMETERS), is_count),
     **dict.fromkeys(("kmers", "bytes", "sequences", "bases", "crc32", "header_crc32"), is_count),
+    "kmers_crc32?": is_count,
     "sources": [is_text],
 }
 _REMEDY: Final = "build it again with `ngsgpu deplete-index`, or copy it again"
+_NO_KMERS: Final = "build it again with `ngsgpu deplete-index --keep-kmers`"
 _NO_INDEX: Final = "give an index made by `ngsgpu deplete-index`"
 
 
@@ -50,6 +56,8 @@ class HostIndex:
         sequences: number of sequences they are from.
         bases: letters of these.
         sources: names of their files, as far as the header has room.
+        has_kmers: whether the file has the hashes of the k-mers.
+        hashes: uint64, of the k-mers, ascending; None: they were not kept, or not asked for.
     """
 
     parameters: IndexParameters
@@ -58,6 +66,8 @@ class HostIndex:
     sequences: int
     bases: int
     sources: tuple[str, ...]
+    has_kmers: bool = False
+    hashes: NDArray[np.uint64] | None = None
 
     def describe(self) -> dict[str, Any]:
         """What it holds, for the statistics."""
@@ -81,41 +91,56 @@ class HostIndex:
             OutputError: it cannot be written.
             UsageError: the path is a stream.
         """
-        header = {"format": FORMAT, "version": VERSION, **self.describe()}
+        version = VERSION if self.hashes is None else WITH_KMERS
+        header = {"format": FORMAT, "version": version, **self.describe()}
         names = list(self.sources)
         while len(json.dumps(names)) > _NAMES_BYTES:
             names.pop()
         header |= {"sources": names, "crc32": array_checksum(self.table, threads)}
+        if self.hashes is not None:
+            header["kmers_crc32"] = array_checksum(self.hashes, threads)
         with AtomicFile(path) as file:
             if not file.takes_offsets:
                 raise UsageError(f"{path}: an index is mapped into memory; give a regular file")
             file.write(_sealed(header))
             file.write(self.table.view(np.uint8).data)
+            if self.hashes is not None:
+                file.write(self.hashes.view(np.uint8).data)
             file.commit()
 
 
-def open_index(path: str | Path, threads: int = 1) -> HostIndex:
+def open_index(path: str | Path, threads: int = 1, *, with_kmers: bool = False) -> HostIndex:
     """Map an index into memory and check it.
 
     Args:
         path: its file.
         threads: that check it.
+        with_kmers: whether the hashes of its k-mers are needed.
 
     Raises:
-        InputError: it is missing, damaged, or none.
+        InputError: it is missing, damaged, or none; or it lacks the hashes.
     """
     try:
         with open_regular(path) as file:
             header = _read_header(path, file)
-            size, known = os.fstat(file.fileno()).st_size, HEADER_BYTES + header["bytes"]
+            has_kmers, end = "kmers_crc32" in header, HEADER_BYTES + header["bytes"]
+            size = os.fstat(file.fileno()).st_size
+            known = end + 8 * header["kmers"] * has_kmers
             if size != known:
                 _refuse(path, f"has {size:,} bytes where the index had {known:,}", _REMEDY)
             table = map_file(path, file, np.uint32, (header["bytes"] // 4,), HEADER_BYTES)
+            hashes = None
+            if with_kmers and has_kmers:
+                hashes = map_file(path, file, np.uint64, (header["kmers"],), end)
     except (OSError, ValueError) as error:
         reason = os.strerror(error.errno or 0) if isinstance(error, OSError) else error
         _refuse(path, f"cannot be read ({reason})", _NO_INDEX, error)
     if array_checksum(table, threads) != header["crc32"]:
         _refuse(path, "the content has changed (CRC-32)", _REMEDY)
+    if with_kmers and hashes is None:
+        _refuse(path, "has no list of its k-mers", _NO_KMERS)
+    if hashes is not None and array_checksum(hashes, threads) != header["kmers_crc32"]:
+        _refuse(path, "the list of k-mers has changed (CRC-32)", _REMEDY)
     with fields_of(Path(path)):
         parameters = IndexParameters(*(header[name] for name in _PARAMETERS))
     return HostIndex(
@@ -125,6 +150,8 @@ def open_index(path: str | Path, threads: int = 1) -> HostIndex:
         header["sequences"],
         header["bases"],
         tuple(header["sources"]),
+        has_kmers,
+        hashes,
     )
 
 
@@ -138,9 +165,11 @@ def _read_header(path: str | Path, file: FileIO) -> dict[str, Any]:
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         _refuse(path, "is not the index of a host", _NO_INDEX)
     version = header.get("version")
-    if is_count(version) and version != VERSION:
-        _refuse(path, f"is of version {version} and this program reads {VERSION}", _REMEDY)
-    if not has_shape(header, _SHAPE) or text != _sealed(header):
+    if is_count(version) and version not in (VERSION, WITH_KMERS):
+        known = f"{VERSION} and {WITH_KMERS}"
+        _refuse(path, f"is of version {version} and this program reads {known}", _REMEDY)
+    is_sealed = has_shape(header, _SHAPE) and text == _sealed(header)
+    if not is_sealed or ("kmers_crc32" in header) != (version == WITH_KMERS):
         _refuse(path, "the header has changed (CRC-32)", _REMEDY)
     if header["bytes"] == 0 or header["bytes"] % (4 * GROUP):
         _refuse(path, "the header is damaged: it has no whole groups", _REMEDY)

@@ -111,6 +111,10 @@ class DepletionParameters:
         0.01, "X", "And at least this share of its bases.", "-r", "--min-share", least=0, most=1
     )
     keep_host: bool = flag("Keep the host's reads instead of the others.", "--keep-host")
+    rename: bool = flag(
+        "Call the reads of each output 1, 2, 3, ..., both mates the same; their names may identify "
+        "a run."
+    )
 
     def bounds(self, kmer: int) -> Bounds:
         """What kernels need to decide, for k-mers of a length."""

@@ -16,8 +16,10 @@ from ngsgpu.deplete.stats import DepletionStatistics
 from ngsgpu.device.memory import format_size
 from ngsgpu.errors import DeviceMemoryError
 from ngsgpu.io.inputs import ReadFiles, plan_lanes
+from ngsgpu.io.output.writer import Outputs
 from ngsgpu.io.paths import Paths
 from ngsgpu.io.text.copy import kept_records
+from ngsgpu.run.numbered import NumberedOutputs
 from ngsgpu.run.options import RunOptions
 from ngsgpu.run.record import Made, RecordDriver, RecordStage, Task
 
@@ -88,6 +90,12 @@ class Depletion(RecordStage[DepletionStatistics]):
     def targets(self, lane: ReadFiles) -> Mapping[int, int]:
         """See ``RecordStage``."""
         return dict(enumerate(lane.outputs))
+
+    def outputs(self, files: Outputs) -> Outputs:
+        """See ``RecordStage``."""
+        if not self._parameters.rename:
+            return files
+        return NumberedOutputs(files, 2 if self._lane.interleaved else 1)
 
     def no_counts(self) -> NDArray[np.int64]:
         """See ``RecordStage``."""

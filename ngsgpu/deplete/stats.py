@@ -42,14 +42,19 @@ class DepletionStatistics(RunStatistics):
         self.reads = _split(mates * total, mates * kept, keeps_host)
         self.bases = _split(bases, kept_bases, keeps_host)
 
+    @property
+    def host_share(self) -> float:
+        """Share of the reads that are the host's."""
+        return self.reads["host"] / max(1, self.reads["total"])
+
     def summary(self) -> list[str]:
         """A short text summary."""
         reads = self.reads
-        share = 100 * reads["host"] / max(1, reads["total"])
         kept = "the host's" if self.parameters["keep_host"] else "the others"
         return [
-            f"{reads['total']:,} reads, {reads['host']:,} of the host ({share:.2f} %); kept "
-            f"{kept}, {reads['kept']:,} reads with {self.bases['kept']:,} bases",
+            f"{reads['total']:,} reads, {reads['host']:,} of the host "
+            f"({100 * self.host_share:.2f} %); kept {kept}, {reads['kept']:,} reads with "
+            f"{self.bases['kept']:,} bases",
             self.resources(),
         ]
 

@@ -40,6 +40,8 @@ class Run(StagedRun[ExtensionParameters]):
         counters: int64[COUNTERS], counters of the tasks with the latest rules (``cpu``).
     """
 
+    WORK = "extension"
+    LONG_READS = "long reads need none"
     HARM = "reads are extended by them"
 
     def __init__(

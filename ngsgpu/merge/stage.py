@@ -98,6 +98,7 @@ class Merging(RecordStage[MergeStatistics]):
 
     NAME = "merge"
     DOING = WORK = "merging"
+    LONG_READS = "long reads need none"
     NEEDS_QUALITIES = True
 
     def __init__(

@@ -53,6 +53,8 @@ E = TypeVar("E", bound=EditingParameters)
 class EditingRun(StagedRun[E]):
     """A run whose outputs are the inputs with some bases replaced."""
 
+    WORK = "correction"
+    LONG_READS = "correct long reads by a program that is made for their errors, such as Canu"
     HARM = "correction takes these bases for reads of one place, and replaces right ones"
 
     def copy_inputs(self, lanes: Sequence[ReadFiles], outputs: OutputSet) -> None:

@@ -24,7 +24,6 @@ from ngsgpu.readset.gpu_read import read_to_device
 from ngsgpu.readset.kmers import KmerSpectrum, count_kmers
 from ngsgpu.run.edited import E, EditingRun, Render
 from ngsgpu.run.staged import CpuRun, P, StagedRun
-from ngsgpu.run.trimming import warn_of_adapters
 
 _LOG = logging.getLogger("ngsgpu")
 
@@ -70,7 +69,7 @@ class GpuRun(StagedRun[P]):
                     advance=stage.advance,
                 )
             self.reads, self.layouts = found.reads, found.layouts
-            self.adapters = warn_of_adapters(sample, lanes, self.HARM)
+            self.look_at(sample, lanes)
             return
         except DeviceMemoryError as error:
             say_read_by_cpu(error)

@@ -19,10 +19,12 @@ class KeptRecords:
 
     Attributes:
         nbytes: bytes that they take.
+        is_full: whether a lane was not kept for want of room.
     """
 
     def __init__(self, room: int) -> None:
         self.nbytes = 0
+        self.is_full = False
         self._room = room
         self._lanes: dict[tuple[str, ...], Batches] = {}
 
@@ -40,7 +42,7 @@ class KeptRecords:
                 self.nbytes += sum(batch.nbytes for batch in mates)
                 kept.append(mates)
                 if self.nbytes > self._room:
-                    kept, self.nbytes = None, before
+                    kept, self.nbytes, self.is_full = None, before, True
             yield mates
         if kept is not None:
             self._lanes[lane.inputs] = kept

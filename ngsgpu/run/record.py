@@ -20,11 +20,13 @@ from numpy.typing import NDArray
 
 from ngsgpu.errors import InputError, UnsuitableError
 from ngsgpu.io.inputs import ReadFiles, warn_of_mates
-from ngsgpu.io.output.writer import OutputSet
+from ngsgpu.io.output.writer import Outputs, OutputSet
 from ngsgpu.io.paths import check_distinct, is_stream
+from ngsgpu.io.text.batch import RecordBatch
 from ngsgpu.io.text.pairs import Mates
 from ngsgpu.io.text.reader import PhredOffset
 from ngsgpu.pool import working
+from ngsgpu.run.long_reads import warn_of_long_reads
 from ngsgpu.run.options import RunOptions, on_backend
 from ngsgpu.run.progress import Progress, say_if_compiling
 from ngsgpu.run.statistics import RunStatistics
@@ -44,6 +46,12 @@ class Batch(NamedTuple):
 
     mates: tuple[Mates, ...]
     lane: ReadFiles
+
+    @classmethod
+    def of(cls, records: tuple[RecordBatch, ...], lane: ReadFiles) -> Batch:
+        """The records of a lane as they were read."""
+        mates = Mates.of_pairs(records) if lane.paired else (Mates.of(records[0], 0, 1),)
+        return cls(mates, lane)
 
 
 class Task(NamedTuple):
@@ -78,6 +86,7 @@ class RecordStage(ABC, Generic[S]):
         NAME: of the step in the statistics, and of its threads.
         DOING: what progress says.
         WORK: the work as a noun, for messages.
+        LONG_READS: what to do with long reads, for a warning; empty: they are as good.
         NEEDS_QUALITIES: whether FASTA is refused.
         phred_offset: 33, 64 or ``auto``.
     """
@@ -85,6 +94,7 @@ class RecordStage(ABC, Generic[S]):
     NAME: ClassVar[str]
     DOING: ClassVar[str]
     WORK: ClassVar[str]
+    LONG_READS: ClassVar[str] = ""
     NEEDS_QUALITIES: ClassVar[bool] = False
     phred_offset: PhredOffset
 
@@ -95,6 +105,10 @@ class RecordStage(ABC, Generic[S]):
     @abstractmethod
     def targets(self, lane: ReadFiles) -> Mapping[int, int]:
         """For each output of the stage that a lane has, the index of its file."""
+
+    def outputs(self, files: Outputs) -> Outputs:
+        """Where the pieces go: the files, or what changes the bytes on their way to them."""
+        return files
 
     @abstractmethod
     def no_counts(self) -> Any:
@@ -164,6 +178,7 @@ class RecordDriver:
         warn_of_mates(lanes)
         self._begin = time.monotonic()
         self._seconds: dict[str, float] = {}
+        self._looked = False
 
     def note_time(self, step: str) -> None:
         """Note the time of a step that began with the run and ends now."""
@@ -217,7 +232,7 @@ class RecordDriver:
             ) as files,
             Progress(options.progress) as progress,
         ):
-            counts = work(stage, files, progress)
+            counts = work(stage, stage.outputs(files), progress)
             worked = _since(begin)
             statistics = stage.statistics(options, backend, counts)
             for index, text in enumerate(stage.texts(counts), start=len(self._outputs)):
@@ -232,14 +247,14 @@ class RecordDriver:
     def _unit(self) -> str:
         return "pairs" if self._lanes[0].paired else "reads"
 
-    def _work_on_cpu(self, stage: RecordStage[S], files: OutputSet, progress: Progress) -> Any:
+    def _work_on_cpu(self, stage: RecordStage[S], files: Outputs, progress: Progress) -> Any:
         options = self._options
 
         def work(task: Task) -> tuple[ReadFiles, int, Made]:
             return task.lane, task.end - task.begin, stage.on_cpu(task)
 
         batches = stage.learn(self._batches(stage, options.chunk_bytes))
-        tasks = map(stage.prepare, _tasks(batches, options.units_per_task or UNITS_PER_TASK))
+        tasks = map(stage.prepare, tasks_of(batches, options.units_per_task or UNITS_PER_TASK))
         counts = stage.no_counts()
         with (
             progress.stage(stage.DOING, unit=self._unit) as shown,
@@ -253,7 +268,7 @@ class RecordDriver:
                 shown.advance(units)
         return counts
 
-    def _work_on_gpu(self, stage: RecordStage[S], files: OutputSet, progress: Progress) -> Any:
+    def _work_on_gpu(self, stage: RecordStage[S], files: Outputs, progress: Progress) -> Any:
         from ngsgpu.device.errors import cuda_errors
         from ngsgpu.device.team import limited_gpu_memory
         from ngsgpu.run.record_gpu import run_on_gpu
@@ -261,6 +276,8 @@ class RecordDriver:
         options = self._options
         with closing(self._batches(stage, _SAMPLE_CHUNK_BYTES)) as batches:
             stage.learn(batches)
+            if stage.LONG_READS and not self._looked:
+                next(batches, None)  # looks at them
         with (
             limited_gpu_memory(options.gpu_memory),
             cuda_errors(stage.WORK),
@@ -293,12 +310,16 @@ class RecordDriver:
                             record=1,
                             line=1,
                         )
-                yield Batch(
-                    Mates.of_pairs(records) if lane.paired else (Mates.of(records[0], 0, 1),), lane
-                )
+                if stage.LONG_READS and not self._looked:
+                    self._looked = True
+                    reads = sum(map(len, records))
+                    bases = sum(int(own.seq_len.sum(dtype=np.int64)) for own in records)
+                    warn_of_long_reads(reads, bases, self._lanes, stage.WORK, stage.LONG_READS)
+                yield Batch.of(records, lane)
 
 
-def _tasks(batches: Iterator[Batch], units: int) -> Iterator[Task]:
+def tasks_of(batches: Iterator[Batch], units: int) -> Iterator[Task]:
+    """Cut batches into tasks of at most ``units`` units, in order."""
     for batch in batches:
         total = len(batch.mates[0].seq_len)
         for begin in range(0, total, units):

@@ -26,7 +26,7 @@ from ngsgpu.io.gpu.records import (
 )
 from ngsgpu.io.gpu.write import DeviceWriter
 from ngsgpu.io.inputs import ReadFiles
-from ngsgpu.io.output.writer import OutputSet
+from ngsgpu.io.output.writer import Outputs
 from ngsgpu.io.text.diagnose import PhredOffset
 
 logger = logging.getLogger("ngsgpu")
@@ -132,7 +132,7 @@ def grid_of_tiles(units: int) -> tuple[int]:
 def run_on_gpu(
     kernels_for: Callable[[int], RecordKernels],
     lanes: Iterable[tuple[ReadFiles, Mapping[int, int]]],
-    files: OutputSet,
+    files: Outputs,
     *,
     phred_offset: PhredOffset,
     threads: int = 1,

@@ -31,6 +31,7 @@ from ngsgpu.io.text.sample import ReadSample
 from ngsgpu.readset import ReadSet, ReadSetBuilder
 from ngsgpu.readset.kmers import KmerSpectrum, count_kmers
 from ngsgpu.run.kept import KeptRecords
+from ngsgpu.run.long_reads import warn_of_long_reads
 from ngsgpu.run.options import Contents, HostPlan, RunOptions, chunk_bytes_within
 from ngsgpu.run.progress import Progress, Stage
 from ngsgpu.run.trimming import warn_of_adapters
@@ -178,6 +179,10 @@ class StagedRun(ABC, Generic[P]):
         kept: records of compressed inputs, for the second reading.
     """
 
+    WORK: ClassVar[str]
+    """What the stage does, as a noun."""
+    LONG_READS: ClassVar[str]
+    """What to do with long reads, for a warning."""
     HARM: ClassVar[str]
     """What the stage does with adapters, for a warning."""
     backend: ClassVar[str]
@@ -242,6 +247,16 @@ class StagedRun(ABC, Generic[P]):
             chunk_bytes=self.chunk_bytes,
         )
 
+    def look_at(self, sample: ReadSample, lanes: Sequence[ReadFiles]) -> None:
+        """Warn of reads that the stage is not made for, and note their adapters.
+
+        Args:
+            sample: of the reads.
+            lanes: their files.
+        """
+        self.adapters = warn_of_adapters(sample, lanes, self.HARM)
+        warn_of_long_reads(self.reads.reads, self.reads.bases, lanes, self.WORK, self.LONG_READS)
+
     @property
     def offset(self) -> Literal[33, 64]:
         """Offset of the quality characters."""
@@ -294,7 +309,7 @@ class CpuRun(StagedRun[P]):
                 self.parameters,
                 stage.advance,
             )
-        self.adapters = warn_of_adapters(sample, lanes, self.HARM)
+        self.look_at(sample, lanes)
 
     def take(self, reads: ReadSet) -> None:
         """Use reads that are already in memory."""

@@ -113,6 +113,10 @@ def _shown(stage: Stage) -> list[File]:
     ]
 
 
+def _writes_fastq(stage: Stage) -> bool:
+    return any(own.written and own.kind == "fastq" for own in _shown(stage))
+
+
 def _is_chosen(file: File) -> bool:
     """Whether the user chooses an output; second mates come with the first."""
     return not file.required and file.name != "r2"
@@ -142,7 +146,7 @@ def _input(stage: Stage, file: File) -> dict[str, str]:
     """A data set that is read."""
     known = _FORMATS.get(file.kind, "data")
     if file.kind == "reads":
-        known = _FASTQ if any(own.kind == "fastq" for own in stage.outputs) else _READS
+        known = _FASTQ if _writes_fastq(stage) else _READS
     elif file.kind == "fasta":
         known = "fasta,fasta.gz"
     named = _named(file)

@@ -241,9 +241,21 @@ def stages() -> tuple[Stage, ...]:
     found = []
     for name, own in table().items():
         if "examples" in own:
-            entry = table().get(own.get("like", ""), {}) | own
-            found.append(Stage(name, commands()[entry.get("command", name)], entry))
+            command = commands()[own.get("command", name)]
+            found.append(Stage(name, command, _like(own, command) | own))
     return tuple(found)
+
+
+def _like(entry: dict[str, Any], command: Command) -> dict[str, Any]:
+    """The keys of the entry that this one is like, without outputs that its command lacks."""
+    keys = dict(table().get(entry.get("like", ""), {}))
+    known = {own.name for own in command.parameters}
+    if "outputs" in keys:
+        keys["outputs"] = {name: own for name, own in keys["outputs"].items() if name in known}
+    for key in ("not_in_nextflow", "not_in_galaxy"):
+        if key in keys:
+            keys[key] = [name for name in keys[key] if name in known]
+    return keys
 
 
 def reason_without(name: str) -> str | None:

@@ -103,6 +103,13 @@ COMMANDS: Final = (
     Command("deplete-index", "deplete-index -q -t 2 IN/refs/g1.fna -o OUT/host.idx"),
     Command("deplete", "deplete -q -t 2 -d IN/host.idx -i IN/r1.fq -I IN/r2.fq -o OUT/k1.fq "
             "-O OUT/k2.fq --stats OUT/deplete.json"),
+    Command("deplete renamed", "deplete -q -t 2 -d IN/kept1.idx -i IN/r1.fq.gz -o OUT/k1.fq "
+            "--rename"),
+    Command("deplete-index union", "deplete-index union -q -t 2 IN/kept1.idx IN/kept2.idx "
+            "-o OUT/both.idx --keep-kmers"),
+    Command("deplete-index diff", "deplete-index diff -q -t 1 IN/kept1.idx IN/kept2.idx "
+            "-o OUT/rest.idx"),
+    Command("deplete-index info", "deplete-index info IN/kept1.idx", prints=True),
     Command("kmers spectrum", "kmers spectrum -t 1 --exact -i IN/r1.fq -o OUT/kmers.tsv"),
     Command("kmers count", "kmers count -q -t 2 -i IN/r1.fq -I IN/r2.fq -k 21 -o OUT/counts "
             "--histo OUT/kmers.histo"),
@@ -136,6 +143,11 @@ COMMANDS: Final = (
             before=(("db", "db"),)),
     Command("db remove", "db remove -q -t 1 g1 -d OUT/db", before=(("db", "db"),)),
     Command("classify", "classify -q -t 2 -d IN/db -i IN/r1.fq -I IN/r2.fq " + _MANY),
+    Command("classify sorted", "classify -q -t 2 -d IN/db -i IN/r1.fq.gz -I IN/r2.fq.gz "
+            "-o OUT/calls.tsv --classified-out OUT/c1.fq --classified-out2 OUT/c2.fq "
+            "--unclassified-out OUT/u1.fq.gz --unclassified-out2 OUT/u2.fq.gz"),
+    Command("extract", "extract -q -t 2 -c IN/calls.tsv -i IN/r1.fq -I IN/r2.fq -d IN/db "
+            "-o OUT/e1.fq -O OUT/e2.fq --taxon 1 --with-children --stats OUT/extract.json"),
     Command("classify references", "classify -q -t 1 --references IN/refs --taxonomy IN/tax "
             "--map IN/map.tsv -i IN/r1.fq.gz -o OUT/calls.tsv"),
     Command("classify sheet", "classify -q -t 2 -d IN/db --samples IN/sheet.tsv "
@@ -202,6 +214,8 @@ def make_world(folder: Path, run: Callable[[list[str]], int | None]) -> None:
          "--stats IN/extend.json")  # fmt: skip
     made("kmers spectrum --exact -i IN/r1.fq -o IN/kmers.tsv")
     made("deplete-index -q IN/refs/g1.fna -o IN/host.idx")
+    for number in (1, 2):
+        made(f"deplete-index -q IN/refs/g{number}.fna -o IN/kept{number}.idx --keep-kmers")
     for mate in "12":
         made(f"kmers count -q -i IN/r{mate}.fq -k 21 -o IN/counts{mate}")
     made("index build -q --format fm IN/refs/g0.fna -o IN/index")

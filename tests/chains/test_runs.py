@@ -329,6 +329,19 @@ def test_statistics_name_the_commands(pieces: Pieces) -> None:
     assert own["command"] == steps[1]["command"]
 
 
+def test_a_step_that_finds_too_much_ends_nothing(pieces: Pieces) -> None:
+    """The steps after it run, and the chain ends with its exit status."""
+    chain = write(
+        pieces.folder / "chain.yaml",
+        f"steps:\n  - deplete: {{index: {pieces.made / 'host.idx'}, max_host: 0}}\n"
+        "  - merge\n".encode(),
+    )
+    out = pieces.chain(chain, *given(pieces, *PAIRS), status=4)
+    statuses = [own.get("exit_status") for own in read_json(out / "chain.stats.json")["steps"]]
+    assert statuses == [4, None]
+    assert (out / "merged.fastq.gz").exists()
+
+
 def test_contigs_of_an_isolate_are_those_of_the_commands(pieces: Pieces) -> None:
     """Under the names that Shovill gives."""
     out = pieces.chain("isolate", *given(pieces, *PAIRS))

@@ -92,6 +92,46 @@ def test_lanes_and_fasta(tmp_path: Path, world: World, index: Path, ngsgpu: Comm
     assert (tmp_path / "a").read_bytes() + (tmp_path / "b").read_bytes() == expected
 
 
+@pytest.mark.parametrize("packed", ["", ".gz"])
+def test_names_of_each_output_begin_with_one(
+    tmp_path: Path, world: World, index: Path, ngsgpu: Commands, packed: str
+) -> None:
+    reads = write(tmp_path / "r.fq", texts(world.units, interleaved=True)[0])
+    outs = [tmp_path / f"{name}.fq{packed}" for name in ("a", "b", "plain")]
+    copy = write(tmp_path / "s.fq", reads.read_bytes())
+    common = ["deplete", "-d", index, "--interleaved", "-q", "--backend", "cpu"]
+    lanes = ["-i", reads, "-i", copy, "-o", outs[0], "-o", outs[1]]
+    assert ngsgpu(*common, *lanes, "--rename").status == 0
+    assert ngsgpu(*common, "-i", reads, "-o", outs[2]).status == 0
+    made, same, plain = (
+        gzip.decompress(path.read_bytes()) if packed else path.read_bytes() for path in outs
+    )
+    assert made == same
+    lines = plain.splitlines()
+    for number in range(len(lines) // 4):
+        lines[4 * number] = b"@%d" % (number // 2 + 1)
+    assert made.splitlines() == lines
+
+
+@pytest.mark.parametrize(("share", "status"), [(0, 4), (0.2, 4), (0.9, 0), (1, 0), (None, 0)])
+def test_more_of_the_host_than_allowed(
+    tmp_path: Path, world: World, index: Path, ngsgpu: Commands, share: float | None, status: int
+) -> None:
+    """Outputs are those of any run; the last line says how many it were."""
+    reads = write(tmp_path / "r.fq", texts(world.units, interleaved=True)[0])
+    out, stats = tmp_path / "o.fq", tmp_path / "s.json"
+    done = ngsgpu(
+        "deplete", "-d", index, "-i", reads, "--interleaved", "-o", out, "--stats", stats,
+        "--backend", "cpu", "-q", *(["--max-host", share] if share is not None else []),
+    )  # fmt: skip
+    assert done.status == status, done.err
+    kept = world.kept(IndexParameters(), DepletionParameters())
+    assert out.read_bytes() == texts(kept, interleaved=True)[0]
+    counts = json.loads(stats.read_text())["reads"]
+    found = f"{counts['host'] / counts['total']:.4g} of the reads are the host's, more than"
+    assert (f"{found} --max-host {share}" in done.err) == (status == 4)
+
+
 def test_dry_run(tmp_path: Path, index: Path, ngsgpu: Commands) -> None:
     before = names(tmp_path)
     done = ngsgpu("deplete-index", tmp_path / "host.fa", "-o", tmp_path / "x", "--dry-run")

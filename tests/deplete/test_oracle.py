@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from pathlib import Path
 
 from ngsgpu.deplete import DepletionParameters, IndexParameters, RunOptions, build_index
@@ -34,6 +35,12 @@ def test_random_reads(tmp_path: Path, backend: str, seed: int) -> None:
     if rng.random() < 0.3:
         inputs = [text[:-1] for text in inputs]  # the output ends with a line feed all the same
     options = RunOptions(threads=3, chunk_bytes=1 << 16, units_per_task=rng.choice([1, 7, 1000]))
+    if rng.random() < 0.4:
+        depletion = replace(depletion, rename=True)
+        kept = [
+            tuple(record._replace(header=b"%d" % number) for record in unit)
+            for number, unit in enumerate(kept, 1)
+        ]
     found = depleted(
         backend, tmp_path, index, inputs, depletion,
         interleaved=layout == "interleaved", options=options,

@@ -56,7 +56,9 @@ class Stage:
         words = self.words.format(**paths).split()
         written = {option: out / name for option, name in self.outputs.items()}
         if self.joined and self.interleaved in inputs:
-            del written["-O"]
+            written = {
+                option: path for option, path in written.items() if not path.name.startswith("2.fq")
+            }
         files = [str(word) for pair in written.items() for word in pair]
         return [*words, "--quiet", *map(str, inputs), *files, "--backend", backend]
 
@@ -79,6 +81,7 @@ STAGES = {
         "merge", {"-o": "merged.fq", **UNMERGED}, "--interleaved-in", streams_on_gpu=False
     ),
     "deplete": Stage("deplete -d {host}", MATES, joined=True, streams_on_gpu=False),
+    "rename": Stage("deplete -d {host} --rename", MATES, joined=True, streams_on_gpu=False),
     "extend": Stage(
         f"extend --outward --insert-size {INSERT} --insert-sd 10", {"-o": "extended.fq", **REST}
     ),
@@ -91,6 +94,11 @@ STAGES = {
     ),
     "classify": Stage(
         "classify -d {database} --coverage-filter 0.1", {"-o": "calls.tsv", "--report": "report"}
+    ),
+    "sort": Stage(
+        "classify -d {database}",
+        {"--classified-out": "1.fq", "--classified-out2": "2.fq", "-o": "calls.tsv"},
+        joined=True,
     ),
     "assemble": Stage("assemble", {"-o": "contigs.fa"}, streams=False),
 }

@@ -41,6 +41,7 @@ from ngsgpu.io.text.diagnose import PhredOffset
 from ngsgpu.io.text.reader import read_batches
 from ngsgpu.io.text.sample import ReadSample
 from ngsgpu.kmers import Source
+from ngsgpu.run.long_reads import warn_of_long_reads
 from ngsgpu.run.options import INTERPRETER_BYTES, RunOptions, leave_gpus, on_backend
 from ngsgpu.run.progress import Progress
 from ngsgpu.run.statistics import RunStatistics
@@ -187,6 +188,10 @@ def _run(
                 advance=stage.advance,
             )
         adapters = warn_of_adapters(sample, lanes, "contigs may end in adapters, or not be joined")
+        warn_of_long_reads(
+            source.sequences, source.bases, lanes, "assembly",
+            "assemble long reads by a program that is made for them, such as Flye or hifiasm",
+        )  # fmt: skip
         with progress.stage("assembling", unit="pieces") as stage:
             first = pieces.k
             pieces, rounds = grow(pieces, reads, parameters, options.threads)

@@ -33,6 +33,7 @@ from ngsgpu.classify.query.candidate_file import END_BLOCK, CandidateHeader, enc
 from ngsgpu.classify.query.engine import Engine
 from ngsgpu.classify.query.queries import QueryBlock
 from ngsgpu.classify.run.samples import ClassificationStatistics, SampleOutputs
+from ngsgpu.classify.run.sorted_reads import SortedReads
 from ngsgpu.classify.run.two_pass import TwoPass
 from ngsgpu.errors import UsageError
 from ngsgpu.io.inputs import ReadFiles
@@ -86,6 +87,7 @@ class SampleRun:
 
     Attributes:
         sampled: the sample of the reads, which those who read them take.
+        sorted_reads: takes the calls of reads that are written; None if none are.
         given: results of the sample; None if only candidates were written.
         gpu_memory: for the statistics.
     """
@@ -102,6 +104,9 @@ class SampleRun:
         self._engine = engine
         self._lanes = lanes
         self.sampled = ReadSample()
+        self.sorted_reads: SortedReads | None = None
+        if outputs.records:
+            self.sorted_reads = SortedReads(lanes, outputs.records, options)
         self._name = name
         self._paths = outputs.named()
         self._rules = rules
@@ -151,6 +156,8 @@ class SampleRun:
                     totals = self._classify_once(items, find, TargetFilter())
                 self.given = SampleGiven(self._engine, self._rules, totals, self._evidence)
                 self._write_reports(self.given)
+                if self.sorted_reads is not None:
+                    self.sorted_reads.write(self._outputs, self._index)
             statistics = self._statistics(totals, begin)
             if "stats" in self._paths:
                 self._write("stats", statistics.to_json().encode())
@@ -278,6 +285,8 @@ class SampleRun:
                 for name, text in zip(self._lines, called.texts, strict=True):
                     self._write(name, text)
                 totals.add(called.reads.call, called.bases)
+                if self.sorted_reads is not None:
+                    self.sorted_reads.add(called.reads.call >= 0)
                 totals.paired |= called.reads.queries.paired
                 if len(first_window) > 0:
                     count_windows(

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import nullcontext
 from typing import Any, Final
 
 import numpy as np
@@ -32,9 +33,11 @@ from ngsgpu.classify.query.gpu_batch import (
 )
 from ngsgpu.classify.query.queries import Queries, QueryBlock
 from ngsgpu.classify.run.cpu_run import SampleRun, TargetFilter
-from ngsgpu.classify.run.samples import cuts_of, queries_of
+from ngsgpu.classify.run.samples import ClassificationStatistics, cuts_of, queries_of
+from ngsgpu.classify.run.sorted_reads import SortedReads
 from ngsgpu.classify.run.two_pass import TwoPass
 from ngsgpu.device.cuda.kernels import THREADS
+from ngsgpu.device.pinned import to_host
 from ngsgpu.device.plan import gpu_memory
 from ngsgpu.errors import InputError
 from ngsgpu.io.gpu.feed import IrregularInputError, say_read_by_cpu
@@ -42,6 +45,7 @@ from ngsgpu.io.gpu.records import DeviceReadFiles, DeviceRecordBatch, no_bad_pai
 from ngsgpu.io.gpu.sample import sample_batch
 from ngsgpu.io.gpu.write import DeviceWriter
 from ngsgpu.io.inputs import ReadFiles
+from ngsgpu.io.output.writer import OutputGroup
 from ngsgpu.io.text.diagnose import PhredOffset
 from ngsgpu.io.text.sample import ReadSample
 from ngsgpu.pool import working
@@ -50,6 +54,9 @@ SHARE_OF_MEMORY: Final = 0.5
 """Of what the GPU has free, for queries that are looked at twice."""
 
 _TEXTS_ON_THE_WAY: Final = 6
+_CALLS_ON_GPU: Final = 1 << 24
+"""Calls that are copied to the host together."""
+
 _NAME_TILE: Final = 256
 """Queries of a block that copies names."""
 
@@ -187,6 +194,14 @@ class GpuSampleRun(SampleRun):
 
     room: int | None = None
 
+    def run(
+        self, items: Iterator[Any], find: Callable[[Any], QueryBlock], group: OutputGroup
+    ) -> ClassificationStatistics:
+        """See ``SampleRun``."""
+        ahead = nullcontext() if self.sorted_reads is None else self.sorted_reads.reading_ahead()
+        with ahead:
+            return super().run(items, find, group)
+
     def _classify_once(
         self, items: Iterator[Any], find: Callable[[Any], QueryBlock], target_filter: TargetFilter
     ) -> SampleTotals:
@@ -203,9 +218,15 @@ class GpuSampleRun(SampleRun):
             lines = _Lines(caller, writer, makers)
             for output, maker in makers.items():
                 lines.put_header(output, maker.header())
+            calls = None if self.sorted_reads is None else _Calls(self.sorted_reads)
             for batch in items:
-                lines.add(caller.call(batch))
+                called = caller.call(batch)
+                if calls is not None:
+                    calls.add(called.calls)
+                lines.add(called)
             lines.finish()
+            if calls is not None:
+                calls.finish()
         totals = self._new_totals()
         caller.add_to(totals)
         return totals
@@ -240,6 +261,29 @@ def _again(kept: list[GpuBatch | None], blocks: Iterator[QueryBlock]) -> Iterato
     for place, batch in enumerate(kept):
         kept[place] = None
         yield batch_of_block(next(blocks)) if batch is None else batch
+
+
+class _Calls:
+    """Hands calls to the host, those of many batches at a time: each copy waits for the GPU."""
+
+    def __init__(self, sorted_reads: SortedReads) -> None:
+        self._sorted_reads = sorted_reads
+        self._waiting: list[Any] = []
+        self._size = 0
+
+    def add(self, calls: Any) -> None:
+        """Take the calls of the next batch, int32 on the GPU."""
+        self._waiting.append(calls)
+        self._size += calls.size
+        if self._size > _CALLS_ON_GPU:
+            self.finish()
+
+    def finish(self) -> None:
+        """Hand on all that wait."""
+        for calls in self._waiting:
+            self._sorted_reads.add(to_host(calls) >= 0)
+        self._waiting.clear()
+        self._size = 0
 
 
 class _Lines:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -31,6 +31,7 @@ from ngsgpu.classify.run.samples import (
     cuts_of,
     queries_of,
 )
+from ngsgpu.classify.run.sorted_reads import check_lanes, rereadable
 from ngsgpu.io.inputs import warn_of_mates
 from ngsgpu.io.output.writer import OutputGroup
 from ngsgpu.io.paths import Paths, check_distinct, is_stream, listed
@@ -47,8 +48,8 @@ logger = logging.getLogger("ngsgpu")
 
 BASES_PER_TASK: Final = 1 << 22
 
-_Source = Callable[[Sample, ReadSample, Stage], tuple[Iterator[Any], Callable[[Any], QueryBlock]]]
-"""A sample's items, and the function that finds the candidates of one; samples the reads."""
+_Source = Callable[[Sample, SampleRun, Stage], tuple[Iterator[Any], Callable[[Any], QueryBlock]]]
+"""A sample's items, and what finds the candidates of one; the run samples the reads."""
 
 
 class Classifier:
@@ -107,18 +108,17 @@ class Classifier:
             UsageError: outputs are contradictory.
         """
         outputs.check(len(samples))
+        check_lanes(samples, outputs)
         _check_distinct(samples, outputs)
         warn_of_mates(lane for sample in samples for lane in sample.lanes)
         with Progress(self.options.progress) as progress:
 
-            def source(
-                sample: Sample, sampled: ReadSample, stage: Stage
-            ) -> tuple[Iterator[Any], Any]:
+            def source(sample: Sample, run: SampleRun, stage: Stage) -> tuple[Iterator[Any], Any]:
                 if (gpu := self._gpu) is not None:
                     taxa = self.engine.taxon_of_target
-                    batches = self._gpu_batches(gpu, sample, phred_offset, sampled, stage)
+                    batches = self._gpu_batches(gpu, sample, phred_offset, run.sampled, stage)
                     return batches, lambda batch: batch.to_host(taxa)
-                queries = self._queries(sample, phred_offset, sampled, stage)
+                queries = self._queries(sample, phred_offset, run, stage)
                 return queries, self.engine.find_candidates
 
             return self._run(samples, outputs, source, progress)
@@ -150,7 +150,7 @@ class Classifier:
             progress = stack.enter_context(Progress(self.options.progress))
 
             def source(
-                _: Sample, __: ReadSample, stage: Stage
+                _: Sample, __: SampleRun, stage: Stage
             ) -> tuple[Iterator[list[QueryBlock]], Any]:
                 return merged_blocks(opened, self.engine, stage.advance), join_blocks
 
@@ -173,9 +173,9 @@ class Classifier:
             ) as written,
         ):
             for sample in samples:
-                statistics, given = self._run_sample(
-                    sample, outputs.of_sample(sample.name), source, progress, group
-                )
+                how = outputs.of_sample(sample.name), source, progress, group
+                with rereadable(sample) if outputs.records else nullcontext(sample) as own:
+                    statistics, given = self._run_sample(own, *how)
                 done.append(statistics)
                 if shared and given is not None:
                     given_all.samples.append((sample.name, given.tree))
@@ -196,7 +196,7 @@ class Classifier:
         def classify() -> tuple[ClassificationStatistics, SampleGiven | None]:
             run = self._sample_run(sample, outputs)
             with progress.stage(f"classifying {sample.name}", unit="queries") as stage:
-                items, find = source(sample, run.sampled, stage)
+                items, find = source(sample, run, stage)
                 with self._on_gpu(sample):
                     return run.run(items, find, group), run.given
 
@@ -293,7 +293,7 @@ class Classifier:
                 stage.advance(len(batch))
 
     def _queries(
-        self, sample: Sample, phred_offset: PhredOffset, sampled: ReadSample, stage: Stage
+        self, sample: Sample, phred_offset: PhredOffset, run: SampleRun, stage: Stage
     ) -> Iterator[Queries]:
         """The sample's queries, cut into tasks."""
         units = self.options.units_per_task or QUERIES_PER_TASK
@@ -303,7 +303,9 @@ class Classifier:
                 phred_offset=phred_offset,
                 chunk_bytes=self.options.chunk_bytes,
             )
-            for mates in sampled.of_lane(batches, interleaved=lane.interleaved):
+            if run.sorted_reads is not None:
+                batches = run.sorted_reads.keep(lane, batches)
+            for mates in run.sampled.of_lane(batches, interleaved=lane.interleaved):
                 queries = queries_of(mates, lane)
                 for begin, end in cuts_of(queries, units, BASES_PER_TASK):
                     yield queries.part(begin, end)

@@ -24,13 +24,23 @@ PLACEHOLDER: Final = "{sample}"
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
+RECORD_FILES: Final = {
+    True: ("classified_out", "classified_out2"),
+    False: ("unclassified_out", "unclassified_out2"),
+}
+"""Parameters of files of records, by whether these are classified: first or all, second mates."""
+
+
 class SampleOutputs:
     """Output files; ``{sample}`` is replaced by the sample name.
 
     Args:
         stats: run statistics, JSON.
         candidates: candidates of a partition, to be merged; then nothing else but statistics.
-        files: by the names of formats; None: not written.
+        files: by the names of formats, and of ``RECORD_FILES``; None: not written.
+
+    Attributes:
+        records: the names of ``RECORD_FILES`` that are wanted.
 
     Raises:
         UsageError: there is no such format.
@@ -40,10 +50,13 @@ class SampleOutputs:
         self, *, stats: str | None = None, candidates: str | None = None, **files: str | None
     ) -> None:
         known = formats()
-        for name in files.keys() - known.keys():
-            raise UsageError(f"there is no output {name!r}; choose from {', '.join(known)}")
+        records = [name for names in RECORD_FILES.values() for name in names]
+        for name in files.keys() - {*known, *records}:
+            others = ", ".join([*known, *records])
+            raise UsageError(f"there is no output {name!r}; choose from {others}")
         self._formats = {name: own for name, own in known.items() if files.get(name) is not None}
-        self._files = {name: files[name] for name in known if name in self._formats}
+        self.records = [name for name in records if files.get(name) is not None]
+        self._files = {name: files[name] for name in [*self._formats, *self.records]}
         self._files |= {"stats": stats, "candidates": candidates}
 
     @property
@@ -90,6 +103,8 @@ class SampleOutputs:
         named, shared = self.named(), self.shared
         if not named:
             raise UsageError("no output given; name one, for example `reads='reads.tsv'`")
+        if self.candidates is not None and self.records:
+            raise UsageError(f"`candidate_file` writes only candidates: omit `{self.records[0]}`")
         if self.candidates is not None and self._formats:
             other = next(iter(self._formats.values()))
             raise UsageError(

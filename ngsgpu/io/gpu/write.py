@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ngsgpu.device.pinned import PinnedPool
 from ngsgpu.io.output.in_memory import MEMORY_WRITERS, write_pages
-from ngsgpu.io.output.writer import OutputSet
+from ngsgpu.io.output.writer import Outputs
 
 PIECE_BYTES: Final = 8 << 20
 WRITERS: Final = 4
@@ -42,7 +42,7 @@ class DeviceWriter:
         piece_bytes: bytes copied and written at a time; does not affect the result.
     """
 
-    def __init__(self, files: OutputSet, *, threads: int, piece_bytes: int = PIECE_BYTES) -> None:
+    def __init__(self, files: Outputs, *, threads: int, piece_bytes: int = PIECE_BYTES) -> None:
         import cupy
 
         self._files = files

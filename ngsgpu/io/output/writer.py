@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,19 @@ __all__ = ["OutputGroup", "OutputSet", "check_distinct", "write_text_atomically"
 _QUEUED: Final = 2
 """Pieces for each thread that wait to be written, while the disk lags."""
 _PATIENCE: Final = 5.0
+
+
+class Outputs(Protocol):
+    """What is appended to; see `OutputSet`."""
+
+    def write(self, index: int, data: bytes | memoryview | NDArray[np.uint8]) -> None:
+        """Append to one output."""
+
+    def file_for_offsets(self, index: int) -> AtomicFile | None:
+        """The file of an output whose parts can be written in any order; None for others."""
+
+    def all_for_offsets(self) -> list[AtomicFile | None]:
+        """``file_for_offsets`` of every output."""
 
 
 class OutputSet:

@@ -33,6 +33,7 @@ PER_MB = {
     "trim": (0, 0.2),
     "deplete": (0, 0.05),
     "classify": (0, 0.2),
+    "extract": (0, 0.1),
     "assemble": (2, 4),
     "unitigs": (2, 0.4),
 }

@@ -123,7 +123,7 @@ def assemblies():
 
 
 def calls_and_databases():
-    """Databases, and what every sample was classified as by each."""
+    """Databases, what every sample was classified as by each, and reads of taxa."""
     built = expand("results/databases/{database}/db/manifest.json", database=BUILT)
     return [
         *built,
@@ -137,6 +137,7 @@ def calls_and_databases():
         ),
         *judged_classifications("json"),
         *judged_classifications("txt"),
+        *extracted_reads(),
     ]
 
 

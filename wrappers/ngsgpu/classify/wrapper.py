@@ -33,6 +33,10 @@ files = " ".join(
         option("--abundance", snakemake.output.get("abundance")),
         option("--coverage", snakemake.output.get("coverage")),
         option("--evidence", snakemake.output.get("evidence")),
+        option("--classified-out", snakemake.output.get("classified_out")),
+        option("--classified-out2", snakemake.output.get("classified_out2")),
+        option("--unclassified-out", snakemake.output.get("unclassified_out")),
+        option("--unclassified-out2", snakemake.output.get("unclassified_out2")),
         option("--stats", snakemake.output.get("stats")),
         option("--sample", snakemake.params.get("sample")),
     ]

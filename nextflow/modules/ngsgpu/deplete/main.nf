@@ -21,7 +21,8 @@ process NGSGPU_DEPLETE {
 
     script:
     // Further options, which docs/options.md explains:
-    // --interleaved, --min-bases N|auto, --min-share X, --keep-host, --compress-level N, --quiet
+    // --interleaved, --max-host X, --min-bases N|auto, --min-share X, --keep-host, --rename,
+    // --compress-level N, --quiet
     def args = task.ext.args ?: ''
     def prefix = task.ext.prefix ?: "${meta.id}"
     def files = reads instanceof List ? reads : [reads]

@@ -18,7 +18,7 @@ process NGSGPU_DEPLETEINDEX {
 
     script:
     // Further options, which docs/options.md explains:
-    // --kmer K, --one-in N, --max-repeats N, --quiet
+    // --keep-kmers, --kmer K, --one-in N, --max-repeats N, --quiet
     def args = task.ext.args ?: ''
     def prefix = task.ext.prefix ?: "${meta.id}"
     def references_files = (references instanceof List ? references : [references])
