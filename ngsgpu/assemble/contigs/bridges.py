@@ -64,6 +64,8 @@ class Join:
         gap: bases between them; negative, if they overlap.
         between: directions of pieces on the one path; empty, if they are neighbours.
         closed: whether there is such a path.
+        pairs: that say so.
+        patched: whether the path is a patch.
     """
 
     source: int
@@ -71,6 +73,8 @@ class Join:
     gap: int
     between: tuple[int, ...]
     closed: bool
+    pairs: int
+    patched: bool = False
 
 
 def insert_size(pieces: Pieces, places: Places) -> Insert | None:
@@ -100,7 +104,7 @@ def unique_pieces(pieces: Pieces, least: int) -> NDArray[np.bool_]:
 
 
 def find_joins(
-    pieces: Pieces, places: Places, insert: Insert, unique: NDArray[np.bool_], least: int
+    pieces: Pieces, places: Places, insert: Insert, unique: NDArray[np.bool_], least: int, few: int
 ) -> list[Join]:
     """Join unique pieces.
 
@@ -110,11 +114,12 @@ def find_joins(
         insert: their insert size.
         unique: which pieces are unique.
         least: pairs that a join has at least.
+        few: as many do where no neighbour has more.
     """
-    source, target, pairs, gaps = _linked(pieces, places, insert, unique, least)
+    source, target, pairs, gaps = _linked(pieces, places, insert, unique, min(least, few))
     lengths = pieces.lengths
     slack = 3 * insert.deviation
-    best = _nearest(source, target, pairs, gaps, lengths, slack, 2 * len(pieces))
+    best = _nearest(source, target, pairs, gaps, lengths, slack, 2 * len(pieces), least)
     joins = []
     support: Support | None = None
     for d in np.flatnonzero(best >= 0):
@@ -130,7 +135,7 @@ def find_joins(
             support = support or Support(pieces, places, insert)
             found = support.chosen(found, int(d), e, least)
         size, steps = found[0] if found else (gap, ())
-        joins.append(Join(int(d), e, size, steps, bool(found)))
+        joins.append(Join(int(d), e, size, steps, bool(found), int(pairs[row])))
     return joins
 
 
@@ -228,13 +233,15 @@ def _nearest(
     lengths: NDArray[np.int64],
     slack: int,
     directions: int,
+    least: int,
 ) -> NDArray[np.int64]:
     """For each direction the row of what follows next, or -1 if there is doubt."""
     best = np.full(directions, -1, dtype=np.int64)
     starts = np.searchsorted(source, np.arange(directions + 1))
     for d in np.unique(source):
         rows = np.arange(starts[d], starts[d + 1])
-        rows = rows[_MARGIN * pairs[rows] >= pairs[rows].max()]
+        most = int(pairs[rows].max())
+        rows = rows[(_MARGIN * pairs[rows] >= most) & (pairs[rows] >= min(most, least))]
         first = rows[np.argmin(gaps[rows])]
         behind = gaps[first] + lengths[target[first] >> 1] - slack
         if all(row == first or gaps[row] >= behind for row in rows):

@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.assemble.contigs.pieces import GraphArrays, Pieces, compacted
+from ngsgpu.assemble.contigs.pieces import DEPTH_UNIT, GraphArrays, Pieces, compacted
 from ngsgpu.declared.options import value
 from ngsgpu.declared.values import parameters
 from ngsgpu.jit import Integer, njit
@@ -24,6 +24,11 @@ BUBBLE: Final = 3
 SCRAP: Final = 4
 
 _ROUNDS: Final = 30
+_SEEN_TWICE: Final = 2 * DEPTH_UNIT
+"""Depth below which a piece is what a single read says. Where coverage is low, what is right beside
+an error may be in two reads, or in one as well: the ratios of a deep genome would leave both."""
+
+_WEAK_ONCE: Final = 2
 
 
 @parameters
@@ -39,20 +44,21 @@ class CleaningParameters:
     )
     weak_ratio: int = value(
         4,
-        "A connection this many times less deep than its rivals at both ends is weak.",
+        "A connection this many times less deep than its rivals at both ends is weak; twice, if "
+        "only one read has it.",
         least=0,
     )
     bubble_ratio: int = value(
         3,
         "Of two pieces between the same neighbours and of like length, one goes if it is less than "
-        "half as deep as most of the genome, and this many times less than the other; 1 leaves one "
-        "piece in any case; 0 keeps both.",
+        "half as deep as most of the genome, and this many times less than the other, or just less "
+        "if only one read has it; 1 leaves one piece in any case; 0 keeps both.",
         least=0,
     )
     scrap_bases: int = value(
         0,
         "Pieces without links that are shorter go, and those as short as tips and less than a "
-        "quarter as deep as most of the genome.",
+        "quarter as deep as most of the genome, and single reads.",
         least=0,
     )
 
@@ -182,7 +188,8 @@ def mark(
         behind = link_starts[d + 2] - link_starts[d + 1]
         scarce = 4 * depths[piece] < typical
         if ahead + behind == 0:
-            if lengths[piece] < scrap_bases or (scarce and lengths[piece] < tip_kmers * k):
+            alone = depths[piece] <= DEPTH_UNIT
+            if alone or lengths[piece] < scrap_bases or (scarce and lengths[piece] < tip_kmers * k):
                 marks[piece] = SCRAP
             continue
         if ahead == 0 or behind == 0:
@@ -193,14 +200,16 @@ def mark(
                 marks[piece] = TIP
             continue
         rare = 2 * depths[piece] < typical
+        once = depths[piece] < _SEEN_TWICE
+        weak = min(_WEAK_ONCE, weak_ratio) if once else weak_ratio
         if (
             rare
             and lengths[piece] <= 3 * k
-            and has_stronger_predecessors(graph, d, weak_ratio)
-            and has_stronger_predecessors(graph, d + 1, weak_ratio)
+            and has_stronger_predecessors(graph, d, weak)
+            and has_stronger_predecessors(graph, d + 1, weak)
         ):
             marks[piece] = WEAK
         elif (bubble_ratio == 1 or (bubble_ratio > 1 and rare)) and has_better_twin(
-            graph, piece, bubble_ratio, max(8, lengths[piece] // 20)
+            graph, piece, 1 if once else bubble_ratio, max(8, lengths[piece] // 20)
         ):
             marks[piece] = BUBBLE

@@ -13,9 +13,19 @@ from ngsgpu.assemble.contigs.reads import Reads
 from ngsgpu.assemble.stats import n50_of
 
 _STEP: Final = 20
+LOW_DEPTH: Final = 16
+"""Depth of the first graph below which coverage is low: about 25-fold, with reads of 100 bases and
+k = 31. Of a k-mer's true copies then more than a few in a million are single, so that those seen
+once count, and k begins at 21, which the ends of more reads share. This, the windows and the pairs
+below were chosen on parts of E. coli K-12 MG1655 and S. aureus USA300 (2 x 100, 10- to 40-fold) and
+checked on others: see docs/assemble.md."""
+
+_LOW_KMER: Final = 21
 _LEAST_DEPTH: Final = 8
+_LEAST_LOW_DEPTH: Final = 3
 """Reads per window up to which k goes on growing: with fewer, windows across links are missing, and
-pairs bridge what a longer k would resolve."""
+pairs bridge what a longer k would resolve. Where coverage is low, there are too few pairs for many
+short repeats, and patches put back what windows lack."""
 
 BUBBLE_RATIOS: Final = {"errors": 3, "merge": 1, "keep": 0}
 
@@ -44,8 +54,16 @@ def first_kmer(reads_bases: int, reads: int) -> int:
     return 31 if reads_bases >= 60 * reads else 21
 
 
+def low_start(kmer: int, least: int, parameters: AssemblyParameters) -> tuple[int, int]:
+    """The first k and the lowest count of a k-mer where coverage is low, as far as not given."""
+    return (
+        kmer if parameters.kmers else min(kmer, _LOW_KMER),
+        least if parameters.min_abundance else 1,
+    )
+
+
 def grow(
-    pieces: Pieces, reads: Reads, parameters: AssemblyParameters, threads: int
+    pieces: Pieces, reads: Reads, parameters: AssemblyParameters, threads: int, *, is_low: bool
 ) -> tuple[Pieces, list[Round]]:
     """Clean the first graph, and grow k.
 
@@ -54,6 +72,7 @@ def grow(
         reads: the reads.
         parameters: of the assembly.
         threads: number of threads; does not affect the result.
+        is_low: whether coverage is low.
     """
     rounds: list[Round] = []
 
@@ -72,20 +91,21 @@ def grow(
 
     first = pieces.k
     pieces = clean(pieces)
-    for k in parameters.kmers[1:] if parameters.kmers else _kmers(pieces, reads):
+    least = _LEAST_LOW_DEPTH if is_low else _LEAST_DEPTH
+    for k in parameters.kmers[1:] if parameters.kmers else _kmers(pieces, reads, least):
         if reads.windows(k):
             scale = reads.windows(first), reads.windows(k)
             pieces = clean(raise_k(pieces, reads, k, scale, threads))
     return pieces, rounds
 
 
-def _kmers(pieces: Pieces, reads: Reads) -> list[int]:
-    """Further k-mer lengths: as long as the reads have enough windows, the last one closest."""
+def _kmers(pieces: Pieces, reads: Reads, least: int) -> list[int]:
+    """Further k-mer lengths: as long as a place has as many windows, the last one closest."""
     depth = pieces.typical_depth()
     first = reads.windows(pieces.k)
 
     def enough(k: int) -> bool:
-        return depth * reads.windows(k) >= _LEAST_DEPTH * DEPTH_UNIT * max(1, first)
+        return depth * reads.windows(k) >= least * DEPTH_UNIT * max(1, first)
 
     found = []
     k = pieces.k

@@ -14,6 +14,8 @@ Bubbles = Literal["errors", "merge", "keep"]
 Names = Literal["ngsgpu", "shovill"]
 
 MAX_KMER: Final = 501
+MIN_ABUNDANCE: Final = 2
+"""Lowest count of a k-mer, unless coverage is low."""
 
 
 @parameters
@@ -29,8 +31,11 @@ class AssemblyParameters:
         word="auto",
         most=MAX_KMER,
     )
-    min_abundance: int = value(
-        2, "Lowest count of a k-mer of the first graph.", least=1, most=MAX_COUNT
+    min_abundance: int | None = value(
+        None,
+        "Lowest count of a k-mer of the first graph; None: 2, or 1 where coverage is low.",
+        least=1,
+        most=MAX_COUNT,
     )
     min_quality: int = option(
         0, "Q", "Do not count k-mers that have a base of lower quality.", least=0, most=93
@@ -50,6 +55,11 @@ class AssemblyParameters:
     min_pairs: int = value(
         5, "Pairs or reads that join two pieces over a repeat, at least.", least=1
     )
+    min_low_pairs: int = value(
+        3,
+        "The same where coverage is low, of two pieces of which neither has more to another one.",
+        least=1,
+    )
 
     def __post_init__(self) -> None:
         if self.kmers is not None:
@@ -57,8 +67,8 @@ class AssemblyParameters:
                 raise UsageError("`kmers` must be ascending numbers, such as 31,51,71")
             for kmer in self.kmers:
                 check_odd(kmer)
-        self.unitigs(self.kmers[0] if self.kmers else 31)
+        self.unitigs(self.kmers[0] if self.kmers else 31, self.min_abundance)
 
-    def unitigs(self, kmer: int) -> UnitigParameters:
+    def unitigs(self, kmer: int, min_abundance: int | None) -> UnitigParameters:
         """Parameters of the first graph."""
-        return UnitigParameters(kmer, self.min_abundance, self.min_quality)
+        return UnitigParameters(kmer, min_abundance or MIN_ABUNDANCE, self.min_quality)

@@ -201,6 +201,24 @@ def _joined(pieces: Pieces, paths: Paths) -> Pieces:
     return Pieces(pieces.k, bases, starts, depths, link_starts, head[pieces.links[at]])
 
 
+def turn(codes: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """The codes of the other strand."""
+    return np.uint8(3) - codes[::-1]
+
+
+def begin_of(pieces: Pieces, d: int, size: int) -> NDArray[np.uint8]:
+    """The first codes of a direction; all, if there are fewer."""
+    begin, end = pieces.starts[d >> 1], pieces.starts[(d >> 1) + 1]
+    if d & 1:
+        return turn(pieces.bases[max(begin, end - size) : end])
+    return pieces.bases[begin : min(end, begin + size)]
+
+
+def end_of(pieces: Pieces, d: int, size: int) -> NDArray[np.uint8]:
+    """The last codes of a direction; all, if there are fewer."""
+    return turn(begin_of(pieces, d ^ 1, size))
+
+
 @njit(nogil=True, cache=True)
 def successor_of(link_starts: NDArray[np.int64], links: NDArray[np.int64], d: Integer) -> Integer:
     """The only follower of ``d``, if ``d`` is its only predecessor and another piece; or -1."""

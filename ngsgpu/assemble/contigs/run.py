@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -21,9 +21,10 @@ from ngsgpu.assemble.contigs.bridges import (
 )
 from ngsgpu.assemble.contigs.coverage import bedgraph, coverage_of
 from ngsgpu.assemble.contigs.files import Contig, contigs_of, fasta, gfa
-from ngsgpu.assemble.contigs.growth import first_kmer, grow
-from ngsgpu.assemble.contigs.params import AssemblyParameters
-from ngsgpu.assemble.contigs.pieces import Paths, Pieces, pieces_of
+from ngsgpu.assemble.contigs.growth import LOW_DEPTH, first_kmer, grow, low_start
+from ngsgpu.assemble.contigs.params import MIN_ABUNDANCE, AssemblyParameters
+from ngsgpu.assemble.contigs.patches import patched
+from ngsgpu.assemble.contigs.pieces import DEPTH_UNIT, Paths, Pieces, pieces_of
 from ngsgpu.assemble.contigs.places import place_reads
 from ngsgpu.assemble.contigs.reads import Reads, load_reads
 from ngsgpu.assemble.contigs.scaffolds import scaffold_fasta, scaffolds_of
@@ -63,7 +64,9 @@ class AssemblyStatistics(RunStatistics):
         rounds: the cleaned graph of each k, see ``Round``.
         insert_size: ``median``, ``deviation``, ``longest``, and the ``pairs`` that tell; null
             without pairs.
-        joins: pieces joined over repeats, ``by_a_path`` or left ``open``.
+        coverage: ``is_low``, 1 if it is; and the ``min_abundance`` of the first graph's k-mers.
+        joins: pieces joined over repeats, ``by_a_path`` of the graph, ``by_a_patch`` where there is
+            none, or left ``open``.
         contigs: ``number``, ``bases``, ``longest``, ``n50``, ``circular``.
         adapters: what a sample of the reads says of adapters, see ``ngsgpu.run.adapters``.
     """
@@ -72,6 +75,7 @@ class AssemblyStatistics(RunStatistics):
     reads: dict[str, int] = field(default_factory=dict)
     rounds: list[dict[str, Any]] = field(default_factory=list)
     insert_size: dict[str, int] | None = None
+    coverage: dict[str, int] = field(default_factory=dict)
     joins: dict[str, int] = field(default_factory=dict)
     contigs: dict[str, int] = field(default_factory=dict)
     adapters: dict[str, Any] = field(default_factory=dict)
@@ -173,7 +177,8 @@ def _run(
 ) -> AssemblyStatistics:
     times: dict[str, float] = {}
     begin = time.monotonic()
-    pieces, source, backend = _first_graph(lanes, beside, parameters, phred_offset, options)
+    found = _first_graph(lanes, beside, parameters, phred_offset, options)
+    pieces, source, is_low = found.pieces, found.source, found.is_low
     times["graph"] = round(time.monotonic() - begin, 3)
     begin = time.monotonic()
     check_memory(source, options)
@@ -194,8 +199,10 @@ def _run(
         )  # fmt: skip
         with progress.stage("assembling", unit="pieces") as stage:
             first = pieces.k
-            pieces, rounds = grow(pieces, reads, parameters, options.threads)
-            paths, insert, joins = _bridged(pieces, reads, parameters, options.threads)
+            pieces, rounds = grow(pieces, reads, parameters, options.threads, is_low=is_low)
+            pieces, paths, insert, joins = _bridged(
+                pieces, reads, parameters, options.threads, is_low=is_low
+            )
             stage.advance(len(pieces))
     times["assemble"] = round(time.monotonic() - begin, 3)
     scale = _coverage_scale(reads, first)
@@ -216,13 +223,15 @@ def _run(
                 files.write(places[name], text)
     return AssemblyStatistics.begun(
         options,
-        backend,
+        found.backend,
         parameters,
+        coverage={"is_low": int(is_low), "min_abundance": found.least},
         reads={"reads": len(reads), "bases": source.bases, "pairs": reads.pairs},
         rounds=[asdict(each) for each in rounds],
         insert_size=None if insert is None else asdict(insert),
         joins={
-            "by_a_path": sum(join.closed for join in joins),
+            "by_a_path": sum(join.closed and not join.patched for join in joins),
+            "by_a_patch": sum(join.patched for join in joins),
             "open": sum(not join.closed for join in joins),
         },
         contigs=_metrics(contigs),
@@ -231,24 +240,57 @@ def _run(
     )
 
 
+class _FirstGraph(NamedTuple):
+    """The graph of the first k.
+
+    Attributes:
+        pieces: the graph.
+        least: lowest count of its k-mers.
+        is_low: whether coverage is low.
+        source: what was counted.
+        backend: which did it.
+    """
+
+    pieces: Pieces
+    least: int
+    is_low: bool
+    source: Source
+    backend: str
+
+
 def _first_graph(
     lanes: list[ReadFiles],
     beside: str,
     parameters: AssemblyParameters,
     phred_offset: PhredOffset,
     options: RunOptions,
-) -> tuple[Pieces, Source, str]:
-    """The graph of the first k, what was counted, and the backend that did it."""
+) -> _FirstGraph:
+    """The graph of the first k; that of a shorter one, if the first says that coverage is low."""
     paths = [path for lane in lanes for path in lane.inputs]
     kmer = parameters.kmers[0] if parameters.kmers else _first_kmer(paths, phred_offset)
-    own = parameters.unitigs(kmer)
+    least = parameters.min_abundance or MIN_ABUNDANCE
 
-    def make(options: RunOptions) -> tuple[Pieces, Source, str]:
+    def graph(kmer: int, least: int, options: RunOptions) -> tuple[Pieces, Source]:
+        own = parameters.unitigs(kmer, least)
         solid = solid_of(paths, beside, None, own, phred_offset, options, on_gpu=True)
-        graph, unitigs = compacted(solid, options, walked=False)
-        return pieces_of(graph, unitigs, options.threads), solid.source, options.backend
+        made, unitigs = compacted(solid, options, walked=False)
+        return pieces_of(made, unitigs, options.threads), solid.source
 
-    def on_gpu() -> tuple[Pieces, Source, str]:
+    def make(options: RunOptions) -> _FirstGraph:
+        pieces, source = graph(kmer, least, options)
+        depth = pieces.typical_depth()
+        is_low = 0 < depth < LOW_DEPTH * DEPTH_UNIT
+        own = low_start(kmer, least, parameters) if is_low else (kmer, least)
+        if own != (kmer, least):
+            _LOG.info(
+                "half of the reads' k-mers occur %d times or less: coverage is low; beginning "
+                "again with k = %d and k-mers that occur %d times or more",
+                depth // DEPTH_UNIT, *own,
+            )  # fmt: skip
+            pieces, source = graph(*own, options)
+        return _FirstGraph(pieces, own[1], is_low, source, options.backend)
+
+    def on_gpu() -> _FirstGraph:
         found = make(replace(options, may_fall_back=False))
         # Nothing later needs it.
         leave_gpus(options.gpus)
@@ -277,17 +319,20 @@ def check_memory(source: Source, options: RunOptions) -> None:
 
 
 def _bridged(
-    pieces: Pieces, reads: Reads, parameters: AssemblyParameters, threads: int
-) -> tuple[Paths, Insert | None, list[Join]]:
-    """The paths of contigs, with repeats bridged by pairs."""
+    pieces: Pieces, reads: Reads, parameters: AssemblyParameters, threads: int, *, is_low: bool
+) -> tuple[Pieces, Paths, Insert | None, list[Join]]:
+    """The graph with patches, the paths of contigs with repeats bridged by pairs, and the joins."""
     insert, joins = None, []
     if reads.pairs:
         places = place_reads(pieces, reads, 2 * reads.pairs, threads)
         insert = insert_size(pieces, places)
     if insert is not None:
         unique = unique_pieces(pieces, 2 * pieces.k)
-        joins = find_joins(pieces, places, insert, unique, parameters.min_pairs)
-    return bridged(pieces, joins), insert, joins
+        least = parameters.min_pairs
+        few = parameters.min_low_pairs if is_low else least
+        joins = find_joins(pieces, places, insert, unique, least, few)
+        pieces, joins = patched(pieces, joins, reads, places, insert)
+    return pieces, bridged(pieces, joins), insert, joins
 
 
 def _coverage_scale(reads: Reads, k: int) -> tuple[int, int]:

@@ -125,7 +125,7 @@ def marks(
             for e in after[d]
         )
 
-    def outdone_twin(u: int) -> bool:
+    def outdone_twin(u: int, ratio: int) -> bool:
         if len(after[2 * u]) != 1 or len(before[2 * u]) != 1:
             return False
         slack = max(8, length[u] // 20)
@@ -134,7 +134,7 @@ def marks(
             and after[t] == after[2 * u]
             and before[t] == before[2 * u]
             and abs(length[t >> 1] - length[u]) <= slack
-            and depth[t >> 1] >= bubble_ratio * depth[u]
+            and depth[t >> 1] >= ratio * depth[u]
             and strength[t >> 1] > strength[u]
             for t in range(2 * len(pieces))
         )
@@ -144,9 +144,11 @@ def marks(
         d = 2 * u
         mark = 0
         scarce = 4 * depth[u] < typical
+        once = depth[u] < 2 * DEPTH_UNIT
+        weak = min(2, weak_ratio) if once else weak_ratio
         if not after[d] and not before[d]:
             short = scarce and length[u] < tip_kmers * pieces.k
-            mark = 4 if length[u] < scrap or short else 0
+            mark = 4 if length[u] < scrap or short or depth[u] <= DEPTH_UNIT else 0
         elif not after[d] or not before[d]:
             linked = d if after[d] else d + 1
             mark = (
@@ -157,11 +159,15 @@ def marks(
         elif (
             length[u] <= 3 * pieces.k
             and 2 * depth[u] < typical
-            and outdone(d, weak_ratio)
-            and outdone(d + 1, weak_ratio)
+            and outdone(d, weak)
+            and outdone(d + 1, weak)
         ):
             mark = 2
-        elif bubble_ratio and (bubble_ratio == 1 or 2 * depth[u] < typical) and outdone_twin(u):
+        elif (
+            bubble_ratio
+            and (bubble_ratio == 1 or 2 * depth[u] < typical)
+            and outdone_twin(u, 1 if once else bubble_ratio)
+        ):
             mark = 3
         found.append(mark)
     return found

@@ -1,0 +1,211 @@
+"""Reads around two ends: those that lie at them, and their mates.
+
+Of a repeat's copies, such reads have only the one between the ends, so words may be shorter than
+any k of a graph, and still one goes on from another without a doubt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ngsgpu.assemble.contigs.bridges import Insert, Join
+from ngsgpu.assemble.contigs.pieces import Pieces, begin_of, end_of, turn
+from ngsgpu.assemble.contigs.places import Places
+from ngsgpu.assemble.contigs.reads import Reads, unpack
+from ngsgpu.jit import Integer, njit
+
+_WORDS: Final = (31, 21, 15)
+"""Lengths of the words by which reads go on from each other, tried in turn."""
+
+_RATIO: Final = 2
+"""Reads go on by a base that this many times as many have as any other."""
+
+
+class LocalReads:
+    """The reads around ends that open joins have.
+
+    Args:
+        pieces: the graph.
+        joins: of its ends.
+        reads: the reads.
+        places: of the paired reads on the graph.
+        insert: their insert size.
+    """
+
+    def __init__(
+        self,
+        pieces: Pieces,
+        joins: Sequence[Join],
+        reads: Reads,
+        places: Places,
+        insert: Insert,
+    ) -> None:
+        self._pieces, self._reads, self._longest = pieces, reads, insert.longest
+        wanted = np.zeros(len(pieces) + 1, dtype=np.bool_)
+        for join in joins:
+            if not join.closed:
+                wanted[[join.source >> 1, join.target >> 1]] = True
+        rows = np.flatnonzero(wanted[places.direction >> 1] & (places.direction >= 0))
+        order = np.argsort(places.direction[rows], kind="stable")
+        self._rows = rows[order]
+        self._directions = places.direction[self._rows]
+        self._at = places.at[self._rows]
+
+    def between(self, join: Join, low: int, high: int) -> tuple[NDArray[np.uint8], int] | None:
+        """What reads have between two ends, if they agree from either side.
+
+        Args:
+            join: of the ends.
+            low: fewest bases between; overlaps count as negative.
+            high: most bases between.
+
+        Returns:
+            The codes between, and the bases that both ends have, if they overlap.
+        """
+        pieces = self._pieces
+        one = end_of(pieces, join.source, _WORDS[0])
+        two = begin_of(pieces, join.target, _WORDS[0])
+        rows, turned = self._around(join)
+        room = int(self._reads.lengths[rows].sum(dtype=np.int64))
+        for word in _WORDS:
+            if word >= pieces.k or high <= -word:
+                continue
+            words = np.empty((2, room), dtype=np.uint64)
+            used = enter_reads(
+                self._reads.bases, self._reads.starts, self._reads.lengths, rows, turned, word,
+                words,
+            )  # fmt: skip
+            words = np.sort(words[:, :used], axis=1)
+            out = np.empty((2, high + word), dtype=np.uint8)
+            first, last = one[-word:], two[:word]
+            steps = int(go_on(words[0], word, word_of(first), word_of(last), out[0]))
+            if not low <= steps - word <= high:
+                continue
+            turned_last, turned_first = turn(last), turn(first)
+            back = int(go_on(words[1], word, word_of(turned_last), word_of(turned_first), out[1]))
+            whole = np.concatenate([first, out[0, :steps]])
+            other = np.concatenate([turned_last, out[1, : max(0, back)]])
+            if np.array_equal(whole, turn(other)):
+                return out[0, : max(0, steps - word)].copy(), max(0, word - steps)
+        return None
+
+    def _around(self, join: Join) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """Reads near the ends, and mates that may lie between; and which to turn."""
+        parts: list[tuple[NDArray[np.int64], bool]] = []
+        lengths = self._reads.lengths
+        for d, is_turned in ((join.source, False), (join.target ^ 1, True)):
+            size = int(self._pieces.starts[(d >> 1) + 1] - self._pieces.starts[d >> 1])
+            rows, at = self._on(d)
+            parts += [
+                (rows[at + lengths[rows] > size - self._pieces.k], is_turned),
+                (rows[at + self._longest > size] ^ 1, not is_turned),
+            ]
+            rows, at = self._on(d ^ 1)
+            parts.append((rows[at < self._pieces.k], not is_turned))
+        rows = np.concatenate([part[0] for part in parts])
+        turned = np.concatenate([np.full(len(part[0]), part[1]) for part in parts])
+        # A read that is at one end, and the mate of one at the other, counts once.
+        rows, first = np.unique(rows, return_index=True)
+        return rows, turned[first]
+
+    def _on(self, d: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Reads that lie on a direction, and where."""
+        begin, end = np.searchsorted(self._directions, [d, d + 1])
+        return self._rows[begin:end], self._at[begin:end]
+
+
+def word_of(codes: NDArray[np.uint8]) -> np.uint64:
+    """Codes as a number."""
+    value = 0
+    for code in codes.tolist():
+        value = 4 * value + code
+    return np.uint64(value)
+
+
+@njit(nogil=True, cache=True)
+def enter_reads(
+    bases: NDArray[np.uint8],
+    starts: NDArray[np.int64],
+    lengths: NDArray[np.int32],
+    rows: NDArray[np.int64],
+    turned: NDArray[np.bool_],
+    word: int,
+    words: NDArray[np.uint64],
+) -> int:
+    """Write the words of some reads, of either strand; return their number.
+
+    Args:
+        bases: of the reads.
+        starts: of the reads.
+        lengths: of the reads.
+        rows: which reads.
+        turned: bool[n], which of them run backwards.
+        word: bases of a word, at most 31.
+        words: uint64[2, m], gets the words forwards, and those backwards.
+    """
+    codes = np.empty(np.int64(lengths[rows].max()) if len(rows) else 0, dtype=np.uint8)
+    mask = (np.uint64(1) << np.uint64(2 * word)) - np.uint64(1)
+    used = 0
+    for i in range(len(rows)):
+        length = np.int64(lengths[rows[i]])
+        unpack(bases, starts[rows[i]], length, codes)
+        own = np.uint64(0)
+        other = np.uint64(0)
+        for at in range(length):
+            code = np.uint64(codes[at])
+            own = ((own << np.uint64(2)) | code) & mask
+            other = (other >> np.uint64(2)) | ((np.uint64(3) - code) << np.uint64(2 * word - 2))
+            if at >= word - 1:
+                words[1 if turned[i] else 0, used] = own
+                words[0 if turned[i] else 1, used] = other
+                used += 1
+    return used
+
+
+@njit(nogil=True, cache=True)
+def go_on(
+    words: NDArray[np.uint64], word: int, first: np.uint64, last: np.uint64, out: NDArray[np.uint8]
+) -> Integer:
+    """Go on from a word, by the base that most reads have, until another word.
+
+    Args:
+        words: of reads, ascending.
+        word: bases of a word.
+        first: word to begin with.
+        last: word at which to stop.
+        out: gets the bases.
+
+    Returns:
+        The number of bases; -1 if reads end or disagree, come again to the same word, or have not
+        arrived when ``out`` is full.
+    """
+    mask = (np.uint64(1) << np.uint64(2 * word)) - np.uint64(1)
+    passed = np.empty(len(out) + 1, dtype=np.uint64)
+    passed[0] = first
+    own = first
+    for at in range(len(out)):
+        best = second = 0
+        base = np.uint64(0)
+        for code in range(4):
+            near = ((own << np.uint64(2)) | np.uint64(code)) & mask
+            times = int(np.searchsorted(words, near, side="right"))
+            times -= int(np.searchsorted(words, near))
+            if times > best:
+                best, second, base = times, best, np.uint64(code)
+            elif times > second:
+                second = times
+        if best == 0 or best < _RATIO * second:
+            return np.int64(-1)
+        own = ((own << np.uint64(2)) | base) & mask
+        out[at] = np.uint8(base)
+        for i in range(at + 1):
+            if passed[i] == own:
+                return np.int64(-1)
+        passed[at + 1] = own
+        if own == last:
+            return np.int64(at + 1)
+    return np.int64(-1)

@@ -1,0 +1,204 @@
+"""Patches: sequence between two ends that pairs put side by side, where no path goes.
+
+Where coverage is low, or within repeats, some window of the last k is in no read, and pieces end or
+lose a link. Two things then say what lies between ends that pairs join. Both may be dead ends that
+overlap, by fewer bases than any k: alone, chance makes such overlaps, but not one of the size that
+the pairs say. Or reads go from one end to the other: those that lie at the ends, and the mates of
+those, which a repeat's other copies do not disturb.
+
+A patch is a piece with the last k - 1 bases of one end, what is between, and the first k - 1 bases
+of the other, so that both overlap it as all pieces do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import isqrt
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ngsgpu.assemble.contigs.bridges import Insert, Join
+from ngsgpu.assemble.contigs.local import LocalReads
+from ngsgpu.assemble.contigs.pieces import Pieces, begin_of, end_of
+from ngsgpu.assemble.contigs.places import Places
+from ngsgpu.assemble.contigs.reads import Reads
+
+_SLACK: Final = 5
+"""Bases by which the mean gap of pairs may be wrong, beside three standard errors."""
+
+_WRONG: Final = 4
+_CLIPPED: Final = 8
+_LEAST: Final = 4
+_AHEAD: Final = 2
+"""An overlap's score: its bases that agree, less 4 for each that does not; or that of its best
+part, less 8, which leaves out what errors at the end of the last read have made of an end. The best
+overlap has a score of 4 or more, and is 2 ahead of any other. Of a size that pairs allow, chance
+makes a score of 4 once in 256 times. Chosen, with the numbers below, where ``LOW_DEPTH`` was."""
+
+_LEAST_EXACT: Final = 15
+"""Bases of an overlap with an end from which the graph goes on elsewhere."""
+
+_REPEATED: Final = 21
+"""Bases that a patch must not have twice: where repeats follow each other, their number is in
+doubt."""
+
+
+class Patch(NamedTuple):
+    """What joins two ends.
+
+    Attributes:
+        before: bases that are cut from the first end, a dead one.
+        after: bases that are cut from the second end, a dead one.
+        middle: uint8[m], codes between.
+        shared: bases that both ends have, the same ones, and of which none is cut.
+    """
+
+    before: int
+    after: int
+    middle: NDArray[np.uint8]
+    shared: int = 0
+
+    @property
+    def gap(self) -> int:
+        """Bases between the ends; negative, if they overlap."""
+        return len(self.middle) - self.before - self.after - self.shared
+
+
+def patched(
+    pieces: Pieces, joins: Sequence[Join], reads: Reads, places: Places, insert: Insert
+) -> tuple[Pieces, list[Join]]:
+    """The graph with patches for open joins, and all joins, those that got one closed.
+
+    Args:
+        pieces: the graph.
+        joins: of its ends.
+        reads: the reads.
+        places: of the paired reads on the graph.
+        insert: their insert size.
+    """
+    if all(join.closed for join in joins):
+        return pieces, list(joins)
+    local = LocalReads(pieces, joins, reads, places, insert)
+    closed = list(joins)
+    made: list[tuple[Join, Patch]] = []
+    for number, join in enumerate(joins):
+        patch = None if join.closed else _patch(pieces, join, local, insert)
+        if patch is not None:
+            step = 2 * (len(pieces) + len(made))
+            made.append((join, patch))
+            closed[number] = replace(
+                join, gap=patch.gap, between=(step,), closed=True, patched=True
+            )
+    return _with_patches(pieces, made), closed
+
+
+def _patch(pieces: Pieces, join: Join, local: LocalReads, insert: Insert) -> Patch | None:
+    """The patch of an open join, if there is no doubt."""
+    slack = _SLACK + 3 * insert.deviation // max(1, isqrt(join.pairs))
+    low, high = join.gap - slack, join.gap + slack
+    size = pieces.k + max(pieces.k, -low)
+    one, two = end_of(pieces, join.source, size), begin_of(pieces, join.target, size)
+    dead = [
+        pieces.link_starts[d] == pieces.link_starts[d + 1] for d in (join.source, join.target ^ 1)
+    ]
+    patch = None
+    if all(dead):
+        patch = overlap(one[pieces.k :], two[: -pieces.k], -high, -low)
+    elif any(dead):
+        patch = exact_overlap(one, two, -high, min(-low, pieces.k - 2))
+    if patch is None:
+        found = local.between(join, low, high)
+        patch = None if found is None else Patch(0, 0, *found)
+    if patch is None or repeats_itself(text_of(one, two, patch, pieces.k - 1)):
+        return None
+    return patch
+
+
+def overlap(one: NDArray[np.uint8], two: NDArray[np.uint8], least: int, most: int) -> Patch | None:
+    """The overlap of two ends, if there is one beyond doubt; each end keeps a half.
+
+    Bases near an end are those of a single read's end, so each end is right where it is far.
+
+    Args:
+        one: codes, at the end of which it lies.
+        two: codes, at the beginning of which it lies.
+        least: bases of the shortest one.
+        most: bases of the longest one.
+    """
+    scores = []
+    for size in range(max(1, least), min(most, len(one), len(two)) + 1):
+        same = one[len(one) - size :] == two[:size]
+        sums = np.concatenate([[0], np.cumsum(np.where(same, 1, -_WRONG))])
+        rises = sums - np.minimum.accumulate(sums)
+        stop = int(np.argmax(rises))
+        part = int(rises[stop]) - _CLIPPED
+        if int(sums[-1]) >= part:
+            scores.append((int(sums[-1]), size, size // 2))
+        else:
+            scores.append((part, size, (int(np.argmin(sums[: stop + 1])) + stop) // 2))
+    scores.sort(reverse=True)
+    if not scores or scores[0][0] < _LEAST:
+        return None
+    if len(scores) > 1 and scores[1][0] > scores[0][0] - _AHEAD:
+        return None
+    _, size, cut = scores[0]
+    return Patch(size - cut, cut, np.empty(0, dtype=np.uint8))
+
+
+def exact_overlap(
+    one: NDArray[np.uint8], two: NDArray[np.uint8], least: int, most: int
+) -> Patch | None:
+    """The only overlap of two ends that has no difference and is long enough."""
+    sizes = range(max(_LEAST_EXACT, least), most + 1)
+    found = [size for size in sizes if np.array_equal(one[len(one) - size :], two[:size])]
+    return Patch(0, 0, np.empty(0, dtype=np.uint8), found[0]) if len(found) == 1 else None
+
+
+def text_of(
+    one: NDArray[np.uint8], two: NDArray[np.uint8], patch: Patch, overlap: int
+) -> NDArray[np.uint8]:
+    """The codes of a patch as a piece."""
+    one, two = one[: len(one) - patch.before], two[patch.after :]
+    return np.concatenate([one[-overlap:], patch.middle, two[patch.shared : overlap]])
+
+
+def repeats_itself(codes: NDArray[np.uint8]) -> bool:
+    """Whether some bases occur twice."""
+    words = np.lib.stride_tricks.sliding_window_view(codes, _REPEATED)
+    return len(np.unique(words, axis=0)) < len(words)
+
+
+def _with_patches(pieces: Pieces, made: list[tuple[Join, Patch]]) -> Pieces:
+    """The graph with a piece for each patch, behind all others, and what it cuts taken away."""
+    if not made:
+        return pieces
+    overlap = pieces.k - 1
+    cuts = np.zeros((len(pieces), 2), dtype=np.int64)
+    texts, depths, edges = [], [], []
+    for number, (join, patch) in enumerate(made, len(pieces)):
+        one = end_of(pieces, join.source, overlap + patch.before)
+        two = begin_of(pieces, join.target, overlap + patch.after)
+        texts.append(text_of(one, two, patch, overlap))
+        cuts[join.source >> 1, 1 - (join.source & 1)] = patch.before
+        cuts[join.target >> 1, join.target & 1] = patch.after
+        depths.append(min(pieces.depths[join.source >> 1], pieces.depths[join.target >> 1]))
+        d = 2 * number
+        edges += [(join.source, d), (d, join.target), (d ^ 1, join.source ^ 1)]
+        edges += [(join.target ^ 1, d ^ 1)]
+    steps = np.zeros(len(pieces.bases) + 1, dtype=np.int64)
+    np.add.at(steps, pieces.starts[:-1] + cuts[:, 0], 1)
+    np.add.at(steps, pieces.starts[1:] - cuts[:, 1], -1)
+    sizes = [*(pieces.lengths - cuts.sum(axis=1)).tolist(), *map(len, texts)]
+    sources, links = np.concatenate([np.stack([pieces.sources, pieces.links], 1), edges]).T
+    order = np.lexsort((links, sources))
+    return Pieces(
+        pieces.k,
+        np.concatenate([pieces.bases[np.cumsum(steps)[:-1] > 0], *texts]),
+        np.concatenate([[0], np.cumsum(sizes)]),
+        np.concatenate([pieces.depths, depths]),
+        np.concatenate([[0], np.cumsum(np.bincount(sources, minlength=2 * len(sizes)))]),
+        links[order],
+    )
