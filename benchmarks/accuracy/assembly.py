@@ -1,12 +1,13 @@
-"""Contigs of isolates: contiguity, errors and time of ngsgpu, MEGAHIT and SKESA, by QUAST.
+"""Contigs of isolates: contiguity, errors and time of ngsgpu and other assemblers, by QUAST.
 
     python -m benchmarks.accuracy.assembly --work FOLDER -o out.json \
-        --set chosen,k12_150,K12.fna.gz,150,40,350,50,11 [--set checked,...]
+        --set chosen,k12_150,K12.fna.gz,150,40,350,50,11 [--set checked,...] [--part 1000000]
 
 A set is ROLE,NAME,GENOME,LENGTH,COVERAGE,INSERT,DEVIATION,SEED: pairs are simulated by ART (profile
-HS25). What is already in FOLDER/NAME is not made again: R1.fq and R2.fq, and the contigs (.fa) of
-an assembler with its time (.time: elapsed s, user s, KiB). Those of ``--assemblers`` are run, and
-all that are there are judged; shovill, and ngsgpu behind correction and merging, run only
+HS25), with ``--part`` of the first bases of the genome's longest sequence alone. What is already in
+FOLDER/NAME is not made again: R1.fq and R2.fq, and the contigs (.fa) of an assembler with its time
+(.time: elapsed s, user s, KiB; or - if it was not measured). Those of ``--assemblers`` are run, and
+all that are there are judged; SPAdes, shovill, and ngsgpu behind correction and merging, run only
 where they are named. art_illumina, the assemblers and quast.py have to be on the PATH.
 """
 
@@ -30,6 +31,7 @@ COMMANDS = {
     "ngsgpu": ["ngsgpu assemble -q -t {threads} -i R1.fq -I R2.fq -o ngsgpu.fa"],
     "megahit": ["megahit -t {threads} -1 R1.fq -2 R2.fq -o megahit.out"],
     "skesa": ["skesa --cores {threads} --reads R1.fq,R2.fq --contigs_out skesa.fa"],
+    "spades": ["spades.py --isolate -t {threads} -1 R1.fq -2 R2.fq -o spades.out"],
     "ngsgpu_front_end": [
         "ngsgpu correct -q -t {threads} -i R1.fq -I R2.fq -o C1.fq -O C2.fq",
         "ngsgpu merge -q -t {threads} -i C1.fq -I C2.fq -o M.fq --unmerged1 U.fq --interleaved-out",
@@ -38,7 +40,11 @@ COMMANDS = {
     "shovill": ["shovill --cpus {threads} --ram 16 --R1 R1.fq --R2 R2.fq --outdir shovill.out"],
 }
 DEFAULTS = ["ngsgpu", "megahit", "skesa"]
-FOLDERS = {"megahit": "megahit.out/final.contigs.fa", "shovill": "shovill.out/contigs.fa"}
+FOLDERS = {
+    "megahit": "megahit.out/final.contigs.fa",
+    "spades": "spades.out/contigs.fasta",
+    "shovill": "shovill.out/contigs.fa",
+}
 """Contigs of assemblers that make a folder."""
 
 AMBIGUOUS = re.compile(rb"[^ACGTacgt\r\n]")
@@ -56,15 +62,26 @@ FIELDS = {
 }
 
 
-def simulate(folder: Path, genome: Path, numbers: list[str]) -> None:
+def write_reference(genome: Path, part: int | None, reference: Path) -> None:
+    """Write a genome, or the first bases of its longest sequence, with A, C, G and T alone."""
+    opener = gzip.open if genome.suffix == ".gz" else open
+    with opener(genome, "rb") as source:
+        records = source.read().split(b">")[1:]
+    if part is not None:
+        name, _, text = max(records, key=len).partition(b"\n")
+        records = [name + b"\n" + b"".join(text.split())[:part] + b"\n"]
+    with reference.open("wb") as target:
+        for record in records:
+            name, _, text = record.partition(b"\n")
+            target.write(b">" + name + b"\n" + AMBIGUOUS.sub(b"A", text))
+
+
+def simulate(folder: Path, genome: Path, numbers: list[str], part: int | None) -> None:
     """Make ref.fa, R1.fq and R2.fq."""
     folder.mkdir(parents=True, exist_ok=True)
     reference = folder / "ref.fa"
     if not reference.exists():
-        opener = gzip.open if genome.suffix == ".gz" else open
-        with opener(genome, "rb") as source, reference.open("wb") as target:
-            for line in source:
-                target.write(line if line.startswith(b">") else AMBIGUOUS.sub(b"A", line))
+        write_reference(genome, part, reference)
     if not (folder / "R2.fq").exists():
         length, coverage, insert, deviation, seed = numbers
         command = f"art_illumina -ss HS25 -i ref.fa -p -l {length} -f {coverage} -m {insert} "
@@ -111,10 +128,16 @@ def judged(folder: Path, names: list[str]) -> dict[str, dict[str, Any]]:
         rows = {row[0]: row[1:] for row in csv.reader(lines, delimiter="\t")}
     found: dict[str, dict[str, Any]] = {}
     for i, name in enumerate(names):
-        elapsed, user, _ = map(float, (folder / f"{name}.time").read_text().split())
-        numbers = {key: float(rows[field][i]) for key, field in FIELDS.items()}
+        timed = (folder / f"{name}.time").read_text().split()
+        elapsed, user = (None, None) if timed == ["-"] else map(float, timed[:2])
+        numbers = {key: _number(rows[field][i]) for key, field in FIELDS.items()}
         found[name] = numbers | {"elapsed_s": elapsed, "user_s": user}
     return found
+
+
+def _number(text: str) -> float | None:
+    """A number of QUAST's; None where contigs are too short for it to tell."""
+    return None if text == "-" else float(text)
 
 
 def main() -> None:
@@ -122,6 +145,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--set", action="append", required=True, dest="sets")
     parser.add_argument("--work", type=Path, required=True)
+    parser.add_argument("--part", type=int)
     parser.add_argument("--assemblers", nargs="+", default=DEFAULTS, choices=list(COMMANDS))
     parser.add_argument("-o", "--out", type=Path, required=True)
     arguments = parser.parse_args()
@@ -129,11 +153,12 @@ def main() -> None:
     for text in arguments.sets:
         role, name, genome, *numbers = text.split(",")
         folder = arguments.work / name
-        simulate(folder, Path(genome), numbers)
+        simulate(folder, Path(genome), numbers, arguments.part)
         for assembler in arguments.assemblers:
             assemble(folder, assembler)
         length, coverage, insert, deviation, seed = map(int, numbers)
         reads = {"length": length, "coverage": coverage, "insert": insert, "seed": seed}
+        reads |= {} if arguments.part is None else {"part": arguments.part}
         row = {"role": role, "set": name, "genome": Path(genome).name.removesuffix(".fna.gz")}
         found = judged(folder, [each for each in COMMANDS if is_there(folder, each)])
         rows.append(row | {"reads": reads | {"deviation": deviation}, "found": found})

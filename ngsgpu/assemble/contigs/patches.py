@@ -142,9 +142,11 @@ def overlap(one: NDArray[np.uint8], two: NDArray[np.uint8], least: int, most: in
     scores.sort(reverse=True)
     if not scores or scores[0][0] < _LEAST:
         return None
-    if len(scores) > 1 and scores[1][0] > scores[0][0] - _AHEAD:
+    best, size, cut = scores[0]
+    second = scores[1][0] if len(scores) > 1 else 0
+    # A tandem repeat overlaps itself by a unit less as well.
+    if second > best - _AHEAD or (second >= _LEAST and 2 * second >= best):
         return None
-    _, size, cut = scores[0]
     return Patch(size - cut, cut, np.empty(0, dtype=np.uint8))
 
 

@@ -283,8 +283,8 @@ def _first_graph(
         own = low_start(kmer, least, parameters) if is_low else (kmer, least)
         if own != (kmer, least):
             _LOG.info(
-                "half of the reads' k-mers occur %d times or less: coverage is low; beginning "
-                "again with k = %d and k-mers that occur %d times or more",
+                "k-mers occur about %d times: coverage is low; beginning again with k = %d, and "
+                "k-mers that occur at least %d times",
                 depth // DEPTH_UNIT, *own,
             )  # fmt: skip
             pieces, source = graph(*own, options)

@@ -113,7 +113,7 @@ def test_a_repeat_is_bridged(tmp_path: Path, mates: list[Path], ngsgpu: Commands
     numbers = read_json(stats)
     assert numbers["contigs"]["bases"] == numbers["contigs"]["n50"] == len(bases)
     assert abs(numbers["insert_size"]["median"] - 350) < 5
-    assert numbers["joins"] == {"by_a_path": 2, "open": 0}
+    assert numbers["joins"] == {"by_a_path": 2, "by_a_patch": 0, "open": 0}
     assert numbers["rounds"][0]["kmer"] == 31
 
     lines = [line.split("\t") for line in gfa.read_text().splitlines()]
@@ -264,6 +264,51 @@ def test_pairs_that_make_no_graph(tmp_path: Path, ngsgpu: Commands, size: int) -
     stats = read_json(own["--stats"])
     assert (stats["reads"]["pairs"], stats["insert_size"]) == (50, None)
     assert set(stats["contigs"].values()) == {0}
+
+
+@pytest.mark.parametrize("chosen", [(), ("--min-abundance", 2), ("-k", "31,51")])
+def test_low_coverage(tmp_path: Path, ngsgpu: Commands, chosen: tuple[object, ...]) -> None:
+    """Below a depth of 16, k begins at 21 and k-mers seen once count, unless options say more."""
+    mates = written(tmp_path, pairs([GENOME], 12, 11))
+    fasta, stats = tmp_path / "c.fa", tmp_path / "s.json"
+    command = ("assemble", "-i", mates[0], "-I", mates[1], "-o", fasta, "--stats", stats)
+    done = ngsgpu(*command, *chosen)
+    assert done.status == 0, done.err
+    assert "coverage is low; beginning again with k = " in done.err
+    numbers = read_json(stats)
+    assert numbers["rounds"][0]["kmer"] == (31 if "-k" in chosen else 21)
+    least = 2 if "--min-abundance" in chosen else 1
+    assert numbers["coverage"] == {"is_low": 1, "min_abundance": least}
+    found = list(contigs(fasta).values())
+    if not chosen:
+        # Of two reads that differ, where no third one lies, either may be wrong.
+        (own,) = found
+        assert len(own) > len(GENOME) - 100
+        both = GENOME + "N" + reverse_complement(GENOME)
+        begin = both.find(own[3000:3100]) - 3000
+        assert sum(a != b for a, b in zip(own, both[begin:], strict=False)) <= 2
+
+
+@pytest.mark.parametrize(("overlap", "number"), [(12, 1), (-8, 2)])
+def test_reads_that_hardly_overlap(
+    tmp_path: Path, ngsgpu: Commands, overlap: int, number: int
+) -> None:
+    """Pairs and an overlap of 12 bases join what no k does; without an overlap, a gap stays."""
+    middle, reads = 900, []
+    for mates in pairs([GENOME], 60, 6):
+        places = [max(GENOME.find(mate), GENOME.find(reverse_complement(mate))) for mate in mates]
+        if all(0 <= at <= middle + overlap - 100 or at >= middle for at in places):
+            reads.append(mates)
+    mates = written(tmp_path, reads)
+    fasta, stats = tmp_path / "c.fa", tmp_path / "s.json"
+    done = ngsgpu("assemble", "-q", "-i", mates[0], "-I", mates[1], "-o", fasta, "--stats", stats)
+    assert (done.status, done.err) == (0, "")
+    found = list(contigs(fasta).values())
+    assert len(found) == number
+    both = GENOME + "N" + reverse_complement(GENOME)
+    assert all(own in both for own in found)
+    joins = read_json(stats)["joins"]
+    assert (joins["by_a_patch"], joins["open"]) == ((1, 0) if number == 1 else (0, 1))
 
 
 def test_reads_need_memory() -> None:
