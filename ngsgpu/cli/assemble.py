@@ -62,8 +62,8 @@ def assemble(
     min_abundance: int | None = option(
         None,
         "N|auto",
-        "Leave out k-mers of the first length that occur fewer times; auto: 2, for "
-        "--method euler 1.",
+        "Leave out k-mers of the first length that occur fewer times; auto: 2, or 1 where "
+        "coverage is low; for --method euler 1.",
         word="auto",
         least=1,
     ),

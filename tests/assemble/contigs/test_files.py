@@ -299,9 +299,9 @@ def test_reads_that_hardly_overlap(
         places = [max(GENOME.find(mate), GENOME.find(reverse_complement(mate))) for mate in mates]
         if all(0 <= at <= middle + overlap - 100 or at >= middle for at in places):
             reads.append(mates)
-    mates = written(tmp_path, reads)
+    one, two = written(tmp_path, reads)
     fasta, stats = tmp_path / "c.fa", tmp_path / "s.json"
-    done = ngsgpu("assemble", "-q", "-i", mates[0], "-I", mates[1], "-o", fasta, "--stats", stats)
+    done = ngsgpu("assemble", "-q", "-i", one, "-I", two, "-o", fasta, "--stats", stats)
     assert (done.status, done.err) == (0, "")
     found = list(contigs(fasta).values())
     assert len(found) == number
