@@ -13,8 +13,8 @@ from ngsgpu.assemble.contigs.reads import Reads
 from ngsgpu.assemble.stats import n50_of
 
 _STEP: Final = 20
-LOW_DEPTH: Final = 16
-"""Depth of the first graph below which coverage is low: about 25-fold, with reads of 100 bases and
+LOW_DEPTH: Final = 18
+"""Depth of the first graph below which coverage is low: about 27-fold, with reads of 100 bases and
 k = 31. Of a k-mer's true copies then more than a few in a million are single, so that those seen
 once count, and k begins at 21, which the ends of more reads share. This, the windows and the pairs
 below were chosen on parts of E. coli K-12 MG1655 and S. aureus USA300 (2 x 100, 10- to 40-fold) and

@@ -268,7 +268,7 @@ def test_pairs_that_make_no_graph(tmp_path: Path, ngsgpu: Commands, size: int) -
 
 @pytest.mark.parametrize("chosen", [(), ("--min-abundance", 2), ("-k", "31,51")])
 def test_low_coverage(tmp_path: Path, ngsgpu: Commands, chosen: tuple[object, ...]) -> None:
-    """Below a depth of 16, k begins at 21 and k-mers seen once count, unless options say more."""
+    """Below a depth of 18, k begins at 21 and k-mers seen once count, unless options say more."""
     mates = written(tmp_path, pairs([GENOME], 12, 11))
     fasta, stats = tmp_path / "c.fa", tmp_path / "s.json"
     command = ("assemble", "-i", mates[0], "-I", mates[1], "-o", fasta, "--stats", stats)
