@@ -95,7 +95,7 @@ def grow(
     for k in parameters.kmers[1:] if parameters.kmers else _kmers(pieces, reads, least):
         if reads.windows(k):
             scale = reads.windows(first), reads.windows(k)
-            pieces = clean(raise_k(pieces, reads, k, scale, threads))
+            pieces = clean(raise_k(pieces, reads, k, scale, threads, keeps_only=is_low))
     return pieces, rounds
 
 

@@ -26,7 +26,15 @@ _NO_COUNTS = np.empty(0, dtype=np.uint16)
 _NO_QUALITY = np.empty(0, dtype=np.int64)
 
 
-def raise_k(pieces: Pieces, reads: Reads, k: int, scale: tuple[int, int], threads: int) -> Pieces:
+def raise_k(
+    pieces: Pieces,
+    reads: Reads,
+    k: int,
+    scale: tuple[int, int],
+    threads: int,
+    *,
+    keeps_only: bool = False,
+) -> Pieces:
     """The graph of a larger k.
 
     Args:
@@ -35,12 +43,19 @@ def raise_k(pieces: Pieces, reads: Reads, k: int, scale: tuple[int, int], thread
         k: the larger one, odd.
         scale: depth is the number of reads of a window times the first, by the second.
         threads: number of threads; does not affect the result.
+        keeps_only: whether a link between long pieces also stays if it is the only one at an end of
+            a piece that is no error: with few reads, one that no two cross may be true, and without
+            it another one would pass for the only way through a repeat.
     """
     found = threaded(pieces, reads, k, threads)
     lengths = pieces.lengths
     long = lengths >= k
     sources = pieces.sources
-    sure = (found.support >= 2) & long[sources >> 1] & long[pieces.links >> 1]
+    sure = found.support >= 2
+    if keeps_only:
+        ends = (np.diff(pieces.link_starts) == 1) & np.repeat(_is_common(pieces), 2)
+        sure |= ends[sources] | ends[pieces.links ^ 1]
+    sure &= long[sources >> 1] & long[pieces.links >> 1]
     sure &= sources <= pieces.links ^ 1
     joints = np.empty((int(sure.sum()), 2 * k - 1 - pieces.k), dtype=np.uint8)
     write_joints(
@@ -58,6 +73,11 @@ def raise_k(pieces: Pieces, reads: Reads, k: int, scale: tuple[int, int], thread
     link_starts, links = linked(bases, starts, k - 1)
     made = Pieces(k, bases, starts, depths, link_starts, links)
     return compacted(made, np.ones(len(made), dtype=np.bool_))
+
+
+def _is_common(pieces: Pieces) -> NDArray[np.bool_]:
+    """Mask of the pieces at least half as deep as most of the genome."""
+    return 2 * pieces.depths >= pieces.typical_depth()
 
 
 def _counted(

@@ -38,9 +38,15 @@ def test_compacted(seed: int, k: int) -> None:
     oracle.check_is_compacted(compacted(pieces, alive), {kmer: kmers[kmer] for kmer in left})
 
 
-@given(seed=SEEDS, k=SIZES, step=st.sampled_from([2, 4, 10]), threads=st.sampled_from([1, 3]))
+@given(
+    seed=SEEDS,
+    k=SIZES,
+    step=st.sampled_from([2, 4, 10]),
+    threads=st.sampled_from([1, 3]),
+    keeps_only=st.booleans(),
+)
 @examples(60)
-def test_raised(seed: int, k: int, step: int, threads: int) -> None:
+def test_raised(seed: int, k: int, step: int, threads: int, keeps_only: bool) -> None:
     rng = random.Random(seed)
     reads = []
     for own in world(seed, k):
@@ -51,8 +57,8 @@ def test_raised(seed: int, k: int, step: int, threads: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(walks, "_PART", 5)
         patch.setattr(walks, "_ROOM", 64)
-        made = raise_k(pieces, oracle.held(reads), k + step, (1, 1), threads)
-    expected = oracle.raise_k(pieces, reads, k + step)
+        made = raise_k(pieces, oracle.held(reads), k + step, (1, 1), threads, keeps_only=keeps_only)
+    expected = oracle.raise_k(pieces, reads, k + step, keeps_only=keeps_only)
     oracle.check_is_compacted(made, expected, depths=False)
     for bases, depth in zip(oracle.sequences(made), made.depths.tolist(), strict=True):
         nodes = list(counted([bases], k + step))

@@ -67,7 +67,7 @@ def check_is_compacted(pieces: Pieces, kmers: Mapping[str, int], *, depths: bool
         assert set(links) == wanted
 
 
-def raise_k(pieces: Pieces, reads: list[str], k: int) -> Counter[str]:
+def raise_k(pieces: Pieces, reads: list[str], k: int, *, keeps_only: bool = False) -> Counter[str]:
     """The k-mers of a larger k, and the number of reads of those across links, naively.
 
     Reads have no errors.
@@ -75,6 +75,11 @@ def raise_k(pieces: Pieces, reads: list[str], k: int) -> Counter[str]:
     old = pieces.k
     both = [own for read in reads for own in (read, reverse_complement(read))]
     own = directions(pieces)
+    common = [2 * depth >= pieces.typical_depth() for depth in pieces.depths.tolist()]
+    only = [
+        degree == 1 and common[d >> 1]
+        for d, degree in enumerate(np.diff(pieces.link_starts).tolist())
+    ]
     inside = {canonical(bases[i : i + k]) for bases in own for i in range(len(bases) - k + 1)}
     across = Counter(
         kmer
@@ -90,7 +95,8 @@ def raise_k(pieces: Pieces, reads: list[str], k: int) -> Counter[str]:
             )
             if joint == reverse_complement(joint):
                 support //= 2
-            if support >= 2 and len(bases) >= k and len(own[e]) >= k and d <= e ^ 1:
+            is_sure = support >= 2 or (keeps_only and (only[d] or only[e ^ 1]))
+            if is_sure and len(bases) >= k and len(own[e]) >= k and d <= e ^ 1:
                 whole = bases[-(k - 1) :] + own[e][old - 1 : k - 1]
                 across.update(canonical(whole[i : i + k]) for i in range(len(whole) - k + 1))
     return Counter({**dict.fromkeys(inside, 0), **across})
