@@ -55,7 +55,13 @@ def first_kmer(reads_bases: int, reads: int) -> int:
 
 
 def low_start(kmer: int, least: int, parameters: AssemblyParameters) -> tuple[int, int]:
-    """The first k and the lowest count of a k-mer where coverage is low, as far as not given."""
+    """The first k and the lowest count of a k-mer where coverage is low.
+
+    Args:
+        kmer: the first k of usual coverage.
+        least: the lowest count of usual coverage.
+        parameters: of the assembly; what they give holds.
+    """
     return (
         kmer if parameters.kmers else min(kmer, _LOW_KMER),
         least if parameters.min_abundance else 1,

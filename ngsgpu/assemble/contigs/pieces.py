@@ -207,7 +207,13 @@ def turn(codes: NDArray[np.uint8]) -> NDArray[np.uint8]:
 
 
 def begin_of(pieces: Pieces, d: int, size: int) -> NDArray[np.uint8]:
-    """The first codes of a direction; all, if there are fewer."""
+    """The first codes of a direction.
+
+    Args:
+        pieces: the graph.
+        d: the direction.
+        size: codes; all, if there are fewer.
+    """
     begin, end = pieces.starts[d >> 1], pieces.starts[(d >> 1) + 1]
     if d & 1:
         return turn(pieces.bases[max(begin, end - size) : end])
@@ -215,7 +221,13 @@ def begin_of(pieces: Pieces, d: int, size: int) -> NDArray[np.uint8]:
 
 
 def end_of(pieces: Pieces, d: int, size: int) -> NDArray[np.uint8]:
-    """The last codes of a direction; all, if there are fewer."""
+    """The last codes of a direction.
+
+    Args:
+        pieces: the graph.
+        d: the direction.
+        size: codes; all, if there are fewer.
+    """
     return turn(begin_of(pieces, d ^ 1, size))
 
 
