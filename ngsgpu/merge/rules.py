@@ -29,6 +29,8 @@ class Rules(NamedTuple):
     accept: int
     lead: int
     strong: int
+    clear: int
+    clearer: int
     related: int
     contained: int
     most_match: int

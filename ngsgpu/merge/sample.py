@@ -20,8 +20,16 @@ from numpy.typing import NDArray
 from ngsgpu.io.text.pairs import Mates
 from ngsgpu.jit import njit
 from ngsgpu.merge.calibration import Calibration, calibrate, contexts, shared_errors
-from ngsgpu.merge.likelihood import BEST, RELATED, likeliest_of_pair, second_start
-from ngsgpu.merge.params import ACCEPT_BITS, LEAD_BITS, SAMPLED_PAIRS, STRONG_BITS, MergeParameters
+from ngsgpu.merge.likelihood import BEST, FOUND, RELATED, likeliest_of_pair, second_start
+from ngsgpu.merge.params import (
+    ACCEPT_BITS,
+    CLEAR_BITS,
+    CLEARER_BITS,
+    LEAD_BITS,
+    SAMPLED_PAIRS,
+    STRONG_BITS,
+    MergeParameters,
+)
 from ngsgpu.merge.qualities import (
     CYCLE_BITS,
     CYCLES,
@@ -38,7 +46,7 @@ from ngsgpu.merge.rules import Rules
 from ngsgpu.pool import map_all
 from ngsgpu.run.record import Batch
 
-_CERTAIN_LEAD_BITS = 10.0
+_CERTAIN_BITS, _CERTAIN_LEAD_BITS = 20.0, 10.0
 _ROUNDS = 2
 """How often calibrated qualities, and the lengths found, are used to find overlaps again."""
 _RELATED_BITS = 1.5
@@ -153,7 +161,7 @@ def learn(
     rules = rules._replace(
         most_match=int(match.max() + base.max()), most_mismatch=int(mismatch.max())
     )
-    certain = _with_threshold(rules, STRONG_BITS, _CERTAIN_LEAD_BITS)
+    certain = _with_threshold(rules, _CERTAIN_BITS, _CERTAIN_LEAD_BITS)
     found = _survey(sample, certain, tables, threads)
     calibration = None
     for _ in range(_ROUNDS):
@@ -187,7 +195,11 @@ def unlearned(parameters: MergeParameters, phred_offset: int) -> Tables:
 
 def _with_threshold(rules: Rules, accept: float, lead: float) -> Rules:
     return rules._replace(
-        accept=round(UNIT * accept), lead=round(UNIT * lead), strong=round(UNIT * STRONG_BITS)
+        accept=round(UNIT * accept),
+        lead=round(UNIT * lead),
+        strong=round(UNIT * STRONG_BITS),
+        clear=round(UNIT * CLEAR_BITS),
+        clearer=round(UNIT * CLEARER_BITS),
     )
 
 
@@ -295,7 +307,7 @@ def _find_overlaps(
 ) -> None:
     """Set the codes of some pairs."""
     first, second = room_for(longest), room_for(longest)
-    found = np.empty(3, dtype=np.int64)
+    found = np.empty(FOUND, dtype=np.int64)
     for i in range(begin, end):
         code = likeliest_of_pair(mates1, mates2, i, rules, tables, first, second, found)
         copies = code < 0 and found[BEST] < rules.accept <= found[RELATED]
