@@ -1,17 +1,20 @@
 """Merging where overlaps are ambiguous or molecules differ: lengths, errors, qualities.
 
     python -m benchmarks.accuracy.merging --profile HS25 --profile PREFIX --seed 1 -o out.json
-    python -m benchmarks.accuracy.merging --sets tandem library --programs ngsgpu vsearch -o out.json
+    python -m benchmarks.accuracy.merging --sets tandem --programs ngsgpu vsearch -o out.json
 
 Pairs of 2 x 150 bases with ART's errors, without insertions and deletions; where a fragment is
 shorter, adapters follow it. The sets:
 
 =========  ==========================================================================
 tandem     fragments of 160 to 290 bases of tandem repeats within random sequence
+diverged   the same, but one in 25 bases of each copy of a unit is another
 mixed      the same, but nine in ten fragments without a repeat
 library    a deep mutational library: each molecule has three codons of its own
 random     fragments of 60 to 290 bases of random sequence
 shifted+N  the same, but the qualities are stated higher by N (or lower) than ART has it
+genome     fragments of 160 to 290 bases of --genome
+apart      fragments of 310 to 600 bases of it: all that are merged are wrong
 =========  ==========================================================================
 
 A merged read is right if it is as long as its fragment. Its errors are compared with those that its
@@ -28,22 +31,27 @@ import re
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from benchmarks.accuracy.adapters import ADAPTERS
-from benchmarks.accuracy.depletion import LETTERS, Bases, complement
+from benchmarks.accuracy.depletion import LETTERS, Bases, complement, sequences, substituted
 from benchmarks.harness.document import head, write_document
 from benchmarks.peers.commands import COMMANDS, HIDDEN, Work
 from ngsgpu.io.text.reader import read_batches
 
-LENGTH, PAIRS, GENE = 150, 10_000, 240
+LENGTH, PAIRS, GENE, HIGHEST = 150, 10_000, 240, 41
 UNITS, REPEATS, FLANKS = (2, 41), (40, 251), (100, 301)
+DIVERGENCE = 0.04
 """Lengths of repeat units, of repeats, and of the random sequence between them."""
 SHIFTS = (-15, -8, 8, 15)
-SETS = ("tandem", "mixed", "library", "random", *(f"shifted{shift:+d}" for shift in SHIFTS))
+GENOMIC = ("genome", "apart")
+SHIFTED = tuple(f"shifted{shift:+d}" for shift in SHIFTS)
+SETS = ("tandem", "diverged", "mixed", "library", "random", *SHIFTED, *GENOMIC)
 Fragments = list[Bases]
 
 
@@ -52,21 +60,23 @@ def random_bases(count: int, rng: np.random.Generator) -> Bases:
     return LETTERS[rng.integers(0, 4, count)]
 
 
-def pieces(genome: Bases, shortest: int, pairs: int, rng: np.random.Generator) -> Fragments:
-    """Fragments of ``shortest`` to 290 bases of either strand of a genome."""
-    sizes = rng.integers(shortest, 291, pairs)
+def pieces(
+    genome: Bases, shortest: int, pairs: int, rng: np.random.Generator, longest: int = 290
+) -> Fragments:
+    """Fragments of either strand of a genome."""
+    sizes = rng.integers(shortest, longest + 1, pairs)
     starts = rng.integers(0, len(genome) - sizes)
     found = [genome[start : start + size] for start, size in zip(starts, sizes, strict=True)]
     return [own if rng.random() < 0.5 else complement(own) for own in found]
 
 
-def tandem_repeats(rng: np.random.Generator, repeats: int = 2000) -> Bases:
+def tandem_repeats(rng: np.random.Generator, divergence: float, repeats: int = 2000) -> Bases:
     """Random sequence with tandem repeats."""
     parts = []
     for _ in range(repeats):
         unit = random_bases(int(rng.integers(*UNITS)), rng)
         parts += [random_bases(int(rng.integers(*FLANKS)), rng)]
-        parts += [np.resize(unit, int(rng.integers(*REPEATS)))]
+        parts += [substituted(np.resize(unit, int(rng.integers(*REPEATS))), divergence, rng)]
     return np.concatenate(parts)
 
 
@@ -82,14 +92,20 @@ def library(pairs: int, rng: np.random.Generator) -> Fragments:
     return found
 
 
-def fragments_of(name: str, pairs: int, rng: np.random.Generator) -> Fragments:
+def fragments_of(
+    name: str, pairs: int, rng: np.random.Generator, genome: Bases | None = None
+) -> Fragments:
     """The fragments of a set."""
     if name == "library":
         return library(pairs, rng)
-    if name == "tandem":
-        return pieces(tandem_repeats(rng), 160, pairs, rng)
+    if name in GENOMIC:
+        assert genome is not None
+        return pieces(genome, *((160, pairs, rng) if name == "genome" else (310, pairs, rng, 600)))
+    if name in ("tandem", "diverged"):
+        repeats = tandem_repeats(rng, DIVERGENCE if name == "diverged" else 0)
+        return pieces(repeats, 160, pairs, rng)
     if name == "mixed":
-        parts = pieces(tandem_repeats(rng), 160, pairs // 10, rng)
+        parts = pieces(tandem_repeats(rng, 0), 160, pairs // 10, rng)
         parts += pieces(random_bases(1_000_000, rng), 160, pairs - len(parts), rng)
         return [parts[i] for i in rng.permutation(pairs)]
     return pieces(random_bases(1_000_000, rng), 60, pairs, rng)
@@ -131,20 +147,18 @@ def sequence(fragments: Fragments, profile: str, seed: int, shift: int, folder: 
                 file.write(b"@%d/%d\n%s\n+\n%s\n" % (name, mate, bases.tobytes(), text))
 
 
-def records(path: Path) -> list[tuple[int, Bases, Bases]]:
+def records(path: Path) -> Iterator[tuple[int, Bases, NDArray[np.int64]]]:
     """Numbers, bases and scores of the reads of a file."""
-    return [
-        (int(re.split(rb"\D", name)[0]), batch.data[start:end],
-         batch.data[first : first + end - start].astype(np.int64) - 33)
-        for batch in read_batches(path)
-        for name, start, end, first in zip(
-            batch.names(), batch.seq_start, batch.seq_end, batch.qual_start, strict=True
-        )
-    ]  # fmt: skip
+    for batch in read_batches(path):
+        assert batch.qual_start is not None
+        places = (batch.seq_start, batch.seq_end, batch.qual_start)
+        for name, start, end, scores in zip(batch.names(), *places, strict=True):
+            stated = batch.data[scores : scores + end - start].astype(np.int64) - 33
+            yield int(re.split(rb"\D", name)[0]), batch.data[start:end], stated
 
 
 def judged(path: Path, fragments: Fragments) -> dict[str, Any]:
-    """Merged reads of right and wrong lengths; errors and what the qualities state, of right ones."""
+    """Merged reads of right and wrong lengths; errors and stated ones in those of right length."""
     right = wrong = 0
     bases, errors = np.zeros(94, dtype=np.int64), np.zeros(94, dtype=np.int64)
     for number, read, scores in records(path):
@@ -158,7 +172,9 @@ def judged(path: Path, fragments: Fragments) -> dict[str, Any]:
     rates = 10 ** (-np.arange(94) / 10)
     total = max(1, int(bases.sum()))
     often = bases > total / 100
-    off = np.abs(np.arange(94) + 10 * np.log10((errors + 0.5) / np.maximum(1, bases)))
+    off = -10 * np.log10((errors + 0.5) / np.maximum(1, bases)) - np.arange(94)
+    off[HIGHEST:] = np.minimum(off[HIGHEST:], 0)  # better than the highest quality written is right
+    off = np.abs(off)
     return {
         "right": right,
         "wrong": wrong,
@@ -174,10 +190,7 @@ def ours(options: str, folder: Path) -> dict[str, Any]:
     command = f"{sys.executable} -m ngsgpu merge -q --backend cpu {files} {options}"
     subprocess.run(command.split(), cwd=folder, check=True)
     stats = json.loads((folder / "stats.json").read_text())
-    return {
-        "undecided": stats["pairs"]["undecided"],
-        "shared_error_rate": (stats["learned"] or {}).get("shared_error_rate"),
-    }
+    return {"undecided": stats["pairs"]["undecided"]}
 
 
 def merged(program: str, fragments: Fragments, folder: Path) -> dict[str, Any]:
@@ -205,13 +218,19 @@ def main() -> None:
     add("--pairs", type=int, default=PAIRS)
     add("--programs", nargs="+", default=["ngsgpu"], help="names, or NAME=OPTIONS of ngsgpu")
     add("-o", "--output", type=Path, required=True)
+    add("--genome", type=Path, help="FASTA for the sets of a genome, which are left out otherwise")
     given = parser.parse_args()
+    genome = np.concatenate(sequences(given.genome)) if given.genome else None
+    if genome is not None:
+        genome = genome[np.isin(genome, LETTERS)]
     results = []
     for profile in given.profile or ["HS25"]:
         for seed in given.seed or [1]:
             for name in given.sets:
+                if name in GENOMIC and genome is None:
+                    continue
                 shift = int(name.removeprefix("shifted")) if "shifted" in name else 0
-                fragments = fragments_of(name, given.pairs, np.random.default_rng(seed))
+                fragments = fragments_of(name, given.pairs, np.random.default_rng(seed), genome)
                 with tempfile.TemporaryDirectory() as place:
                     folder = Path(place)
                     sequence(fragments, profile, seed, shift, folder)

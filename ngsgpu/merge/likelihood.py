@@ -104,8 +104,7 @@ def _first_mismatches(
 def _evidence(
     left: Read, start: Integer, right: Read, length: Integer, tables: Tables
 ) -> tuple[Integer, Integer, Integer]:
-    """What an overlap's bases say against chance, against related sequences, and the latter's part
-    of different bases."""
+    """What an overlap's bases say against chance; all, and different ones, against related ones."""
     chance, alike, unlike = np.int64(0), np.int64(0), np.int64(0)
     for k in range(length):
         one, two = left.letters[start + k], right.letters[k]
@@ -163,7 +162,7 @@ def _weigh(
 
 @njit(nogil=True, cache=True)
 def _decide(rules: Rules, found: NDArray[np.int64]) -> Integer:
-    """The place of the best overlap, NOTHING or UNDECIDED; ``found[BEST]`` becomes the best of all."""
+    """The place of the best overlap, NOTHING or UNDECIDED; ``found[BEST]`` becomes that of all."""
     is_sure = found[SURE_PLACE] >= 0
     total = found[SURE_TOTAL] if is_sure else found[BEST]
     other = max(found[NEXT], found[BEST] if is_sure else found[MOST])

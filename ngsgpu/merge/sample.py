@@ -10,7 +10,7 @@ looked at here, by the CPU.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from ngsgpu.io.text.pairs import Mates
 from ngsgpu.jit import njit
-from ngsgpu.merge.calibration import Calibration, calibrate, contexts, shared_errors
+from ngsgpu.merge.calibration import Calibration, calibrate
 from ngsgpu.merge.likelihood import BEST, FOUND, RELATED, likeliest_of_pair, second_start
 from ngsgpu.merge.params import (
     ACCEPT_BITS,
@@ -171,10 +171,8 @@ def learn(
             tables = tables._replace(scores=calibrate(found.columns).scores)
         found = _survey(sample, certain, tables, threads)
     if parameters.quality == "calibrated":
-        shared = shared_errors(contexts(sample.batches, found.codes))
-        calibration = replace(calibrate(found.columns), shared=shared)
-        agree, differ, alone = quality_tables(parameters, rules.phred_offset, shared or 0.0)
-        tables = tables._replace(scores=calibration.scores, agree=agree, differ=differ, alone=alone)
+        calibration = calibrate(found.columns)
+        tables = tables._replace(scores=calibration.scores)
     prior, usual = prior_of(found.fragments, sample.pairs)
     tables = tables._replace(prior=prior, usual=usual)
     overlapping, related = int(found.fragments.sum()), found.related

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ngsgpu.merge import MergeOutputs, MergeParameters, MergeStatistics, RunOptions, merge_files
-from ngsgpu.merge.calibration import calibrate, shared_errors
+from ngsgpu.merge.calibration import calibrate
 from ngsgpu.merge.qualities import CYCLES, SCORES, UNIT, evidence
 from ngsgpu.merge.sample import prior_of
 from tests.support.io.records import Record
@@ -200,16 +200,3 @@ def test_prior_is_that_of_the_lengths() -> None:
     assert usual.min() == 0 and usual[253] > 5 * UNIT
     nothing, flat = prior_of(np.zeros(301, dtype=np.int64), 1000)
     assert np.unique(nothing).size == 1 and nothing[0] < -15 * UNIT and not flat.any()
-
-
-def test_shared_errors_are_counted_where_places_are_seen_often() -> None:
-    rng = np.random.default_rng(8)
-    places = rng.integers(0, 1 << 46, 200, dtype=np.uint64) << np.uint64(2)
-    bases = np.where(rng.random((200, 300)) < 1e-3, 1, 0).astype(np.uint64)
-    found = shared_errors((places[:, None] | bases).ravel())
-    assert found is not None and 5e-4 < found < 2e-3
-    # What a tenth of the fragments have is a variant.
-    bases[:, :30] = 2
-    assert shared_errors((places[:, None] | bases).ravel()) == pytest.approx(found, rel=0.6)
-    assert shared_errors(rng.integers(0, 1 << 50, 50_000, dtype=np.uint64)) is None
-    assert shared_errors(np.zeros(0, dtype=np.uint64)) is None
