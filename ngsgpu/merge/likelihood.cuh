@@ -182,7 +182,7 @@ __device__ __forceinline__ int likeliest(const Planes& first, const Read& read1,
                     evidence(left, left_read, start, right, right_read,
                              min(left_read.length - start, right_read.length), rules, tables, lane);
                 own_evidence.related += usual;
-                own_evidence.differences += usual;
+                own_evidence.differences += prior;
                 weigh(2 * start + direction, prior + own_evidence.chance, own_evidence, rules,
                       found);
             }

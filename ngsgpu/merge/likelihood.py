@@ -236,7 +236,7 @@ def likeliest(
             chance, related, differences = _evidence(left, start, right, length, tables)
             _weigh(
                 2 * start + direction, prior + chance, chance, related + usual,
-                differences + usual, rules, found,
+                differences + prior, rules, found,
             )  # fmt: skip
     code = _decide(rules, found)
     if code == NOTHING:

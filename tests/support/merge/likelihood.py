@@ -96,7 +96,7 @@ def decide(first: Read, second: Read, learnt: Learnt) -> int | None:
         if len(columns) < rules.min_overlap or 1024 * differ > rules.density * len(columns):
             continue
         length = min(shift + len(second.bases), len(tables.prior) - 1)
-        usual = int(tables.usual[length])
+        prior, usual = int(tables.prior[length]), int(tables.usual[length])
         chance = alike = unlike = 0
         for a, b, cell in columns:
             if a == b:
@@ -106,8 +106,8 @@ def decide(first: Read, second: Read, learnt: Learnt) -> int | None:
                 chance += int(tables.mismatch[cell])
                 unlike += int(tables.unlike[cell])
         copies = alike + unlike + usual < rules.related
-        total = int(tables.prior[length]) + chance
-        found.append(Placement(total, shift, chance, unlike + usual, copies))
+        total = prior + chance
+        found.append(Placement(total, shift, chance, unlike + prior, copies))
     return chosen(found, rules)
 
 
