@@ -39,6 +39,9 @@ USEFUL_COVERAGE = 3.5
 """Reads per position below which correction finds about half of the errors at best: see
 ``docs/correct.md``."""
 
+DEEP_COVERAGE = 100
+"""Reads per position from which correction is expected to change what hardly any other read has."""
+
 
 def variant_depths(error_rate: float) -> tuple[int, int, int, int, int, int, int, int]:
     """Q20 reads of a column from which one more read each must agree on a base.
