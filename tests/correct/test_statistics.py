@@ -177,8 +177,10 @@ def test_too_low_a_coverage_is_estimated(tmp_path: Path, ngsgpu: Commands) -> No
     assert "too low" not in ngsgpu.corrects("-i", empty, "-o", tmp_path / "e.fq").err
 
 
-def amplicon_reads(count: int, seed: int, *, flat: bool) -> tuple[list[Record], list[str]]:
-    """Single reads of two amplicons with 1.5 % of errors, and what they should be.
+def amplicon_reads(
+    count: int, seed: int, errors: float, *, flat: bool
+) -> tuple[list[Record], list[str]]:
+    """Single reads of two amplicons, and what they should be.
 
     Errors have low qualities, or all bases the same if ``flat``.
     """
@@ -187,7 +189,7 @@ def amplicon_reads(count: int, seed: int, *, flat: bool) -> tuple[list[Record], 
     records, truth = [], []
     for number in range(count):
         truth.append(amplicons[number % 2])
-        wrong = [rng.random() < 0.015 for _ in truth[-1]]
+        wrong = [rng.random() < errors for _ in truth[-1]]
         bases = "".join(
             rng.choice("ACGT".replace(base, "")) if error else base
             for base, error in zip(truth[-1], wrong, strict=True)
@@ -199,7 +201,7 @@ def amplicon_reads(count: int, seed: int, *, flat: bool) -> tuple[list[Record], 
 
 def test_amplicons_are_corrected(tmp_path: Path, ngsgpu: Commands) -> None:
     """Single reads of a coverage far above that of what one of them can look at."""
-    records, truth = amplicon_reads(800, 1, flat=False)
+    records, truth = amplicon_reads(800, 1, 0.015, flat=False)
     path, stats = write(tmp_path / "in.fq", fastq(records)), tmp_path / "s.json"
     files = ["-i", path, "-o", tmp_path / "out.fq", "--stats", stats, "--coverage", "5000"]
     said = ngsgpu.corrects(*files).err
@@ -217,7 +219,7 @@ def test_amplicons_are_corrected(tmp_path: Path, ngsgpu: Commands) -> None:
 
 def test_errors_kept_as_alleles_are_said(tmp_path: Path, ngsgpu: Commands) -> None:
     """Without qualities that tell errors, several reads have the same one by chance."""
-    records, _ = amplicon_reads(1600, 2, flat=True)
+    records, _ = amplicon_reads(900, 2, 0.04, flat=True)
     path, stats = write(tmp_path / "in.fq", fastq(records)), tmp_path / "s.json"
     files = ["-i", path, "-o", tmp_path / "out.fq", "--stats", stats, "--keep-variants", "2"]
     said = ngsgpu.corrects(*files).err
