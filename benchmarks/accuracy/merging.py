@@ -10,7 +10,7 @@ shorter, adapters follow it. The sets:
 tandem     fragments of 160 to 290 bases of tandem repeats within random sequence
 diverged   the same, but one in 25 bases of each copy of a unit is another
 mixed      the same, but nine in ten fragments without a repeat
-library    a deep mutational library: each molecule has three codons of its own
+library    a deep mutational library: three codons of each molecule are replaced
 random     fragments of 60 to 290 bases of random sequence
 shifted+N  the same, but the qualities are stated higher by N (or lower) than ART has it
 genome     fragments of 160 to 290 bases of --genome
