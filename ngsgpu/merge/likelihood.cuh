@@ -140,7 +140,11 @@ __device__ __forceinline__ int decide(const Rules& rules, const Found& found) {
     if (max(found.best, found.sure_total) < rules.accept) return kNothing;
     if (total - other < rules.lead) return kUndecided;
     if (!is_sure) return found.place;
-    const int needed = total >= found.most ? rules.clear : rules.clearer;
+    int needed = rules.clear;
+    if (total < found.most) {
+        if (total < rules.certain) return kUndecided;
+        needed = rules.clearer;
+    }
     return found.sure - found.rival >= needed ? found.sure_place : kUndecided;
 }
 

@@ -173,8 +173,12 @@ def _decide(rules: Rules, found: NDArray[np.int64]) -> Integer:
         return UNDECIDED
     if not is_sure:
         return found[PLACE]
-    # Fewer equal bases than another placement has are true only if that is clearly wrong.
-    needed = rules.clear if total >= found[MOST] else rules.clearer
+    needed = rules.clear
+    if total < found[MOST]:
+        # The other one has more equal bases: it must be clearly wrong, and this one no chance.
+        if total < rules.certain:
+            return UNDECIDED
+        needed = rules.clearer
     return found[SURE_PLACE] if found[SURE] - found[RIVAL] >= needed else np.int64(UNDECIDED)
 
 

@@ -36,8 +36,11 @@ STRONG_BITS = 16.0
 """Evidence of its bases with which an overlap is not there by chance."""
 
 CLEAR_BITS, CLEARER_BITS = 3.0, 8.0
-"""By how much less of it than of other strong ones must be unexplained: if it has the most equal
-bases, and if it has not."""
+"""By how much less of it than of other strong ones must be unexplained: if it has the most
+evidence, and if it has not."""
+
+CERTAIN_BITS = 20.0
+"""Evidence of an overlap that is certain, and of one that is taken although another has more."""
 
 SAMPLED_PAIRS = 10_000
 """Number of pairs sampled for ``auto``: fixed, regardless of the batches."""
@@ -281,6 +284,7 @@ class MergeParameters:
             strong=0,
             clear=0,
             clearer=0,
+            certain=0,
             related=0,
             contained=int(outward is Outward.TRIM),
             most_match=0,

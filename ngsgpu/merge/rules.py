@@ -31,6 +31,7 @@ class Rules(NamedTuple):
     strong: int
     clear: int
     clearer: int
+    certain: int
     related: int
     contained: int
     most_match: int

@@ -23,6 +23,7 @@ from ngsgpu.merge.calibration import Calibration, calibrate
 from ngsgpu.merge.likelihood import BEST, FOUND, RELATED, likeliest_of_pair, second_start
 from ngsgpu.merge.params import (
     ACCEPT_BITS,
+    CERTAIN_BITS,
     CLEAR_BITS,
     CLEARER_BITS,
     LEAD_BITS,
@@ -46,7 +47,7 @@ from ngsgpu.merge.rules import Rules
 from ngsgpu.pool import map_all
 from ngsgpu.run.record import Batch
 
-_CERTAIN_BITS, _CERTAIN_LEAD_BITS = 20.0, 10.0
+_CERTAIN_LEAD_BITS = 10.0
 _ROUNDS = 2
 """How often calibrated qualities, and the lengths found, are used to find overlaps again."""
 _RELATED_BITS = 1.5
@@ -161,7 +162,7 @@ def learn(
     rules = rules._replace(
         most_match=int(match.max() + base.max()), most_mismatch=int(mismatch.max())
     )
-    certain = _with_threshold(rules, _CERTAIN_BITS, _CERTAIN_LEAD_BITS)
+    certain = _with_threshold(rules, CERTAIN_BITS, _CERTAIN_LEAD_BITS)
     found = _survey(sample, certain, tables, threads)
     calibration = None
     for _ in range(_ROUNDS):
@@ -198,6 +199,7 @@ def _with_threshold(rules: Rules, accept: float, lead: float) -> Rules:
         strong=round(UNIT * STRONG_BITS),
         clear=round(UNIT * CLEAR_BITS),
         clearer=round(UNIT * CLEARER_BITS),
+        certain=round(UNIT * CERTAIN_BITS),
     )
 
 

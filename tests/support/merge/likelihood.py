@@ -131,7 +131,11 @@ def chosen(found: list[Placement], rules: Rules) -> int | None:
     if best.total < rules.accept:
         return None
     if sure:
-        clear = rules.clear if best.total == most(own.total for own in strong) else rules.clearer
+        clear = rules.clear
+        if best.total < most(own.total for own in strong):
+            if best.total < rules.certain:
+                return None
+            clear = rules.clearer
         rivals = (own.differences for own in strong if own is not best)
         if best.differences - most(rivals) < clear:
             return None
