@@ -39,6 +39,9 @@ USEFUL_COVERAGE = 3.5
 """Reads per position below which correction finds about half of the errors at best: see
 ``docs/correct.md``."""
 
+DEEP_COVERAGE = 100
+"""Reads per position from which correction is expected to change what hardly any other read has."""
+
 
 def variant_depths(error_rate: float) -> tuple[int, int, int, int, int, int, int, int]:
     """Q20 reads of a column from which one more read each must agree on a base.
@@ -213,6 +216,8 @@ class CorrectionParameters:
             variants, depths = self.keep_variants, (NEVER,) * 8
         else:
             variants, depths = MIN_VARIANT_READS, variant_depths(error_rate)
+        # Of a bucket no more than a window is looked at: amplicons have thousands of reads a place.
+        seen = coverage if self.classic else min(coverage, self.minhash.window(coverage))
         e = self.error_rate
         percent = math.ceil(100 * e - TOLERANCE) // 2 / 100
         return Rules(
@@ -225,7 +230,7 @@ class CorrectionParameters:
             max_mismatch_permille=round(1000 * self.max_mismatch_ratio),
             pair_mismatch_permille=round(1000 * self.pair_mismatch_ratio),
             bin_permille=(round(2000 * e), round(3000 * e), round(4000 * e)),
-            bin_reads=math.ceil(self.coverage_factor * coverage - TOLERANCE),
+            bin_reads=math.ceil(self.coverage_factor * seen - TOLERANCE),
             refine_rounds=self.refine_rounds,
             refine_reads=max(1, math.floor(self.refine_factor * math.floor(coverage) + TOLERANCE)),
             refine_keep_weight=_weight(0.9),

@@ -66,7 +66,10 @@ def correct_files(
         coverage = _coverage(run.parameters, spectrum)
         corrections = run.correct(coverage)
         counts = run.write(files.lanes, corrections.all_edits, files.outputs)
-        return CorrectionStatistics.of(run, spectrum, coverage, corrections, counts)
+        statistics = CorrectionStatistics.of(run, spectrum, coverage, corrections, counts)
+        if statistics.kept["nearly_all"]:
+            _warn_of_differences_kept(statistics)
+        return statistics
 
     return _DRIVER.run_files(
         lanes,
@@ -94,6 +97,30 @@ def _coverage(parameters: CorrectionParameters, spectrum: KmerSpectrum) -> float
             USEFUL_COVERAGE,
         )
     return coverage
+
+
+def _warn_of_differences_kept(statistics: CorrectionStatistics) -> None:
+    """Say that next to nothing was corrected, although many reads overlap, and why."""
+    anchors, coverage = statistics.anchors, statistics.coverage["value"]
+    if 2 * anchors["without_candidates"] >= anchors["total"]:
+        logger.warning(
+            "%s of %s reads were left unchanged: they overlap others, but fewer similar ones than "
+            "a coverage of %.0f lets expect, as where coverage is uneven; give a lower `coverage`",
+            f"{anchors['without_candidates']:,}",
+            f"{anchors['total']:,}",
+            coverage,
+        )
+        return
+    logger.warning(
+        "nearly all differences between reads were kept: %s bases of Q20 or above are in hardly "
+        "any other read, but only %s bases were corrected. At a coverage of %.0f, as of amplicons, "
+        "several reads have the same error by chance, and bases on which reads agree are taken for "
+        "alleles. Give the reads with the sequencer's qualities, merge mates that overlap, or give "
+        "`keep_variants` a higher number",
+        f"{statistics.kept['rare']:,}",
+        f"{statistics.corrected['bases']:,}",
+        coverage,
+    )
 
 
 def correct_reads(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from ngsgpu.correct.params import USEFUL_COVERAGE
+from ngsgpu.correct.params import DEEP_COVERAGE, USEFUL_COVERAGE
 from ngsgpu.correct.workspace import (
     ALIGNED,
     ALONE,
@@ -17,6 +17,8 @@ from ngsgpu.correct.workspace import (
     HIGH,
     KEPT,
     LOW,
+    Q20_BASES,
+    Q20_ERRORS,
     REFINED_AWAY,
 )
 from ngsgpu.run.statistics import RunStatistics, totals_of
@@ -26,6 +28,13 @@ if TYPE_CHECKING:
     from ngsgpu.correct.cpu_run import Run
     from ngsgpu.io.output.edits import EditCounts
     from ngsgpu.readset.kmers import KmerSpectrum
+
+_CROWD = 10
+"""Overlapping reads per read where most reads should find similar ones."""
+_CORRECTED = 0.8
+"""Bases corrected for each of at least Q20 that hardly any other read has, where no more are left
+than usual: between 2 and 40 on genomes and amplicons with the sequencer's qualities."""
+_FEWEST_RARE = 100
 
 
 @dataclass(slots=True, kw_only=True)
@@ -39,6 +48,8 @@ class CorrectionStatistics(RunStatistics):
         anchors: MSAs by quality.
         candidates: found by the tables, aligned, kept by the filter, taken out by refinement.
         corrected: reads and bases changed, reads by class, ambiguous bases decided and left.
+        kept: Q20 bases that were compared, those of them that hardly any other read has (``rare``),
+            and whether ``nearly_all`` differences were kept although the coverage is high.
         corrected_bases_by_position: for each mate, bases changed at each position of the read.
         adapters: what a sample of the reads says of adapters, see ``ngsgpu.run.adapters``.
         spectrum: k-mer length, sampling and histogram that the coverage was estimated from.
@@ -51,6 +62,7 @@ class CorrectionStatistics(RunStatistics):
     anchors: dict[str, int] = field(default_factory=dict)
     candidates: dict[str, int] = field(default_factory=dict)
     corrected: dict[str, int] = field(default_factory=dict)
+    kept: dict[str, int | bool] = field(default_factory=dict)
     corrected_bases_by_position: list[list[int]] = field(default_factory=list)
     spectrum: dict[str, Any] = field(default_factory=dict)
     adapters: dict[str, Any] = field(default_factory=dict)
@@ -75,6 +87,11 @@ class CorrectionStatistics(RunStatistics):
             counts: edits that were written.
         """
         reads, counters = run.reads, corrections.counters
+        changed, rare = int(counts.by_position.sum()), int(counters[Q20_ERRORS])
+        alone = 2 * counters[ALONE] >= counters[ANCHORS] and (
+            counters[ALIGNED] >= _CROWD * counters[ANCHORS] > 0
+        )
+        few = rare >= _FEWEST_RARE and changed < _CORRECTED * rare
         return cls.after(
             run,
             coverage={
@@ -98,7 +115,7 @@ class CorrectionStatistics(RunStatistics):
             },
             corrected={
                 "reads": counts.reads,
-                "bases": int(counts.by_position.sum()),
+                "bases": changed,
                 "high_quality_reads": corrections.high_quality,
                 "confirmed_reads": corrections.confirmed,
                 "completed_reads": corrections.completed,
@@ -106,6 +123,11 @@ class CorrectionStatistics(RunStatistics):
                 "rejected_reads": corrections.rejected,
                 "unknown_decided": counts.ambiguous,
                 "unknown_left": len(reads.ambiguous.positions) - counts.ambiguous,
+            },
+            kept={
+                "q20_bases": int(counters[Q20_BASES]),
+                "rare": rare,
+                "nearly_all": bool(coverage >= DEEP_COVERAGE and (alone or few)),
             },
             corrected_bases_by_position=counts.by_position.tolist(),
             spectrum={

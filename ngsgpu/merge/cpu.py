@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ngsgpu.io.text.pairs import Mates
 from ngsgpu.jit import Integer, njit
-from ngsgpu.merge.likelihood import UNDECIDED, likeliest_of_pair
+from ngsgpu.merge.likelihood import FOUND, UNDECIDED, likeliest_of_pair
 from ngsgpu.merge.overlap import TOO_SHORT, best_overlap
 from ngsgpu.merge.params import Outward
 from ngsgpu.merge.qualities import SCORES, Tables
@@ -221,7 +221,7 @@ def merge_records(
         longest = max(longest, mates1.seq_len[i], mates2.seq_len[i])
     first, second, overlap = room_for(longest), room_for(longest), room_for(longest)
     best = np.empty(2, dtype=np.float32)
-    found = np.empty(3, dtype=np.int64)
+    found = np.empty(FOUND, dtype=np.int64)
     offset = rules.phred_offset
     counters = counts.counters
     at0 = at1 = at2 = 0

@@ -54,18 +54,19 @@ __device__ __forceinline__ u32 bit_of(const u32* plane, int i) {
     return plane[i >> 5] >> (i & 31) & 1;
 }
 
-// What the bases of an overlap say for it, against chance and against related sequences; for a
-// whole warp.
+// What an overlap's bases say against chance; all, and different ones, against related sequences;
+// for a whole warp.
 struct Evidence {
     int chance;
     int related;
+    int differences;
 };
 
 __device__ __forceinline__ Evidence evidence(const Planes& left, const Read& left_read, int start,
                                              const Planes& right, const Read& right_read,
                                              int length, const Rules& rules, const Tables& tables,
                                              u32 lane) {
-    Evidence sum = {0, 0};
+    Evidence sum = {0, 0, 0};
     for (int k = int(lane); k < length; k += 32) {
         const int i = start + k;
         if (bit_of(left.hidden, i) | bit_of(right.hidden, k)) continue;
@@ -78,10 +79,12 @@ __device__ __forceinline__ Evidence evidence(const Planes& left, const Read& lef
             sum.related += tables.alike[cell];
         } else {
             sum.chance += tables.mismatch[cell];
-            sum.related += tables.unlike[cell];
+            sum.differences += tables.unlike[cell];
         }
     }
-    return {__reduce_add_sync(kAll, sum.chance), __reduce_add_sync(kAll, sum.related)};
+    const int differences = __reduce_add_sync(kAll, sum.differences);
+    return {__reduce_add_sync(kAll, sum.chance),
+            __reduce_add_sync(kAll, sum.related) + differences, differences};
 }
 
 __device__ __forceinline__ int known_of(const Planes& planes, int length) {
@@ -90,14 +93,69 @@ __device__ __forceinline__ int known_of(const Planes& planes, int length) {
     return known;
 }
 
+// What is known of the placements seen, as ngsgpu/merge/likelihood.py has it.
+struct Found {
+    int best = kLeast;
+    int next;
+    int related = kLeast;
+    int sure = kLeast;
+    int sure_total = kLeast;
+    int rival = kLeast;
+    int most = kLeast;
+    int place = kLeast;
+    int sure_place = kLeast;
+};
+
+// Compare a placement with those seen before: ``_weigh``.
+__device__ __forceinline__ void weigh(int place, int total, const Evidence& own, const Rules& rules,
+                                      Found& found) {
+    const bool copies = own.related < rules.related;
+    if (copies) found.related = max(found.related, total);
+    if (own.chance < rules.strong) {
+        if (copies || total <= found.best) {
+            found.next = max(found.next, total);
+        } else {
+            found.next = max(found.next, found.best);
+            found.best = total;
+            found.place = place;
+        }
+        return;
+    }
+    found.most = max(found.most, total);
+    if (copies || own.differences <= found.sure) {
+        found.rival = max(found.rival, own.differences);
+    } else {
+        found.rival = max(found.rival, found.sure);
+        found.sure = own.differences;
+        found.sure_total = total;
+        found.sure_place = place;
+    }
+}
+
+// The place of the best overlap, kNothing or kUndecided: ``_decide``.
+__device__ __forceinline__ int decide(const Rules& rules, const Found& found) {
+    const bool is_sure = found.sure_place >= 0;
+    const int total = is_sure ? found.sure_total : found.best;
+    const int other = max(found.next, is_sure ? found.best : found.most);
+    if (max(found.best, found.sure_total) < rules.accept) return kNothing;
+    if (total - other < rules.lead) return kUndecided;
+    if (!is_sure) return found.place;
+    int needed = rules.clear;
+    if (total < found.most) {
+        if (total < rules.certain) return kUndecided;
+        needed = rules.clearer;
+    }
+    return found.sure - found.rival >= needed ? found.sure_place : kUndecided;
+}
+
 // The best overlap of a pair: twice the place where one read begins in the other, plus one if that
 // is the first; or why there is none. For a whole warp.
 __device__ __forceinline__ int likeliest(const Planes& first, const Read& read1,
                                          const Planes& second, const Read& read2, bool known,
                                          const Rules& rules, const Tables& tables, u32 lane) {
     const int shortest = rules.min_overlap, last = tables.longest;
-    int best = kLeast, next = rules.accept - rules.lead - 1, copy = kLeast, place = kNothing;
-    int plain = 0, rival = kLeast;
+    Found found;
+    found.next = rules.accept - rules.lead - 1;
     for (int direction = 0; direction < 2; ++direction) {
         const Planes& left = direction ? second : first;
         const Planes& right = direction ? first : second;
@@ -108,51 +166,38 @@ __device__ __forceinline__ int likeliest(const Planes& first, const Read& read1,
         const int end = left_read.length - shortest;
         for (int tile = begin; tile <= end; tile += 32) {
             const int own = tile + int(lane);
-            Similar found = {0, 0};
+            Similar seen = {0, 0};
             if (own <= end)
-                found = similar(left, right, own, min(left_read.length - own, right_read.length),
-                                known, rules);
-            for (u32 left_over = __ballot_sync(kAll, found.bases > 0); left_over;
+                seen = similar(left, right, own, min(left_read.length - own, right_read.length),
+                               known, rules);
+            for (u32 left_over = __ballot_sync(kAll, seen.bases > 0); left_over;
                  left_over &= left_over - 1) {
                 const int source = __ffs(left_over) - 1;
-                const int bases = __shfl_sync(kAll, found.bases, source);
-                const int mismatches = __shfl_sync(kAll, found.mismatches, source);
+                const int bases = __shfl_sync(kAll, seen.bases, source);
+                const int mismatches = __shfl_sync(kAll, seen.mismatches, source);
                 const int start = tile + source;
                 const int fragment =
                     min(direction ? read2.length - start : start + read2.length, last);
-                int total = tables.prior[fragment];
+                const int prior = tables.prior[fragment], usual = tables.usual[fragment];
                 const int most = (bases - mismatches) * rules.most_match +
                                  mismatches * rules.most_mismatch;
-                if (total + most <= min(next, rules.strong - 1)) continue;
-                const Evidence own_evidence =
+                if (most < rules.strong && prior + most <= found.next) continue;
+                Evidence own_evidence =
                     evidence(left, left_read, start, right, right_read,
                              min(left_read.length - start, right_read.length), rules, tables, lane);
-                const int related = own_evidence.related + tables.usual[fragment];
-                total += own_evidence.chance;
-                if (related < rules.related) {
-                    next = max(next, total);
-                    copy = max(copy, total);
-                } else if (total > best) {
-                    if (best >= rules.strong) rival = max(rival, plain);
-                    next = max(best, next);
-                    best = total;
-                    plain = related;
-                    place = 2 * start + direction;
-                } else {
-                    next = max(next, total);
-                    if (total >= rules.strong) rival = max(rival, related);
-                }
+                own_evidence.related += usual;
+                own_evidence.differences += prior;
+                weigh(2 * start + direction, prior + own_evidence.chance, own_evidence, rules,
+                      found);
             }
         }
     }
-    if (best >= rules.accept) {
-        const bool leads = best - next >= rules.lead && plain - rival >= rules.lead;
-        return leads ? place : kUndecided;
-    }
+    const int code = decide(rules, found);
+    if (code != kNothing) return code;
     if (read1.length < shortest || read2.length < shortest) return kTooShort;
     if (!known && min(known_of(first, read1.length), known_of(second, read2.length)) < shortest)
         return kTooShort;
-    return copy >= rules.accept ? kUndecided : kNothing;
+    return found.related >= rules.accept ? kUndecided : kNothing;
 }
 
 }  // namespace

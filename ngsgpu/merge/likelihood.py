@@ -4,10 +4,13 @@ Every placement of the mates on each other is compared with chance: equal bases 
 more the rarer and the better they are, different bases against it, the more the better they are
 (``qualities.evidence``), and the length of its fragment for or against it, as the first pairs have
 it (``sample``). The placement with most evidence is taken if that is enough, if the next-best has
-less by enough (in repeats several are about as good), and if its mates differ by no more than their
-qualities let expect: copies of a repeat are much more alike than chance. Another placement that is
-no chance either must have less of that evidence, too: a tandem repeat overlaps itself in the more
-bases the further, so that these do not tell. All are integers.
+less by enough, and if its mates differ by no more than their qualities let expect: copies of a
+repeat are much more alike than chance. All are integers.
+
+Placements that fit by no chance are those of a tandem repeat, which overlaps itself in the more
+bases the shorter the fragment is taken to be: how many are equal says nothing of which is true.
+What each of them leaves unexplained is compared instead: the bases that differ although they are
+good. Where no placement explains the pair better than all others, the pair is left alone.
 
 Counting mismatches 64 bases at a time (``overlap``) leaves few placements to be looked at closely.
 """
@@ -28,8 +31,13 @@ from ngsgpu.sequence.codec import popcount
 UNDECIDED = -3
 """The next-best overlap is about as good, or the reads are from copies of a repeat."""
 
-BEST, NEXT, RELATED = range(3)
-"""Rows of the evidence found."""
+BEST, NEXT, RELATED, SURE, SURE_TOTAL, RIVAL, MOST, PLACE, SURE_PLACE = range(9)
+"""What is known of the placements seen. Of those that may be chance: evidence of the best one, and
+the most of others; place of the best one. Of those that are not: what the one with least
+unexplained says of its differences, its evidence, what the others say of theirs at most, the most
+evidence of any, and its place. Of all that seem copies of a repeat: the most evidence."""
+
+FOUND = SURE_PLACE + 1
 
 _N = 78
 _LEAST = -(1 << 30)
@@ -95,9 +103,9 @@ def _first_mismatches(
 @njit(nogil=True, cache=True)
 def _evidence(
     left: Read, start: Integer, right: Read, length: Integer, tables: Tables
-) -> tuple[Integer, Integer]:
-    """What the bases of an overlap say for it, against chance, and against related sequences."""
-    chance, related = np.int64(0), np.int64(0)
+) -> tuple[Integer, Integer, Integer]:
+    """What an overlap's bases say against chance; all, and different ones, against related ones."""
+    chance, alike, unlike = np.int64(0), np.int64(0), np.int64(0)
     for k in range(length):
         one, two = left.letters[start + k], right.letters[k]
         cell = np.int64(left.scores[start + k]) * SCORES + np.int64(right.scores[k])
@@ -105,11 +113,73 @@ def _evidence(
             if one != _N:
                 code = np.int64(((one >> 1) & 3) ^ ((one >> 2) & 1))
                 chance += np.int64(tables.match[cell]) + np.int64(tables.base[code])
-                related += np.int64(tables.alike[cell])
+                alike += np.int64(tables.alike[cell])
         elif one != _N and two != _N:
             chance += np.int64(tables.mismatch[cell])
-            related += np.int64(tables.unlike[cell])
-    return chance, related
+            unlike += np.int64(tables.unlike[cell])
+    return chance, alike + unlike, unlike
+
+
+@njit(nogil=True, cache=True)
+def _weigh(
+    place: Integer,
+    total: Integer,
+    chance: Integer,
+    related: Integer,
+    differences: Integer,
+    rules: Rules,
+    found: NDArray[np.int64],
+) -> None:
+    """Compare a placement with those seen before.
+
+    Args:
+        place: which.
+        total: its evidence, with that of its length.
+        chance: its evidence without it.
+        related: against copies of a repeat.
+        differences: the part of that which different bases and the length say.
+        rules: what decides.
+        found: see ``BEST``; updated.
+    """
+    copies = related < rules.related
+    if copies:
+        found[RELATED] = max(found[RELATED], total)
+    if chance < rules.strong:
+        if copies or total <= found[BEST]:
+            # It cannot win, but may be as good as what does.
+            found[NEXT] = max(found[NEXT], total)
+        else:
+            found[NEXT] = max(found[NEXT], found[BEST])
+            found[BEST], found[PLACE] = total, place
+        return
+    found[MOST] = max(found[MOST], total)
+    if copies or differences <= found[SURE]:
+        found[RIVAL] = max(found[RIVAL], differences)
+    else:
+        found[RIVAL] = max(found[RIVAL], found[SURE])
+        found[SURE], found[SURE_TOTAL], found[SURE_PLACE] = differences, total, place
+
+
+@njit(nogil=True, cache=True)
+def _decide(rules: Rules, found: NDArray[np.int64]) -> Integer:
+    """The place of the best overlap, NOTHING or UNDECIDED; ``found[BEST]`` becomes that of all."""
+    is_sure = found[SURE_PLACE] >= 0
+    total = found[SURE_TOTAL] if is_sure else found[BEST]
+    other = max(found[NEXT], found[BEST] if is_sure else found[MOST])
+    found[BEST] = max(found[BEST], found[SURE_TOTAL])
+    if found[BEST] < rules.accept:
+        return NOTHING
+    if total - other < rules.lead:
+        return UNDECIDED
+    if not is_sure:
+        return found[PLACE]
+    needed = rules.clear
+    if total < found[MOST]:
+        # The other one has more equal bases: it must be clearly wrong, and this one no chance.
+        if total < rules.certain:
+            return UNDECIDED
+        needed = rules.clearer
+    return found[SURE_PLACE] if found[SURE] - found[RIVAL] >= needed else np.int64(UNDECIDED)
 
 
 @njit(nogil=True, cache=True)
@@ -133,19 +203,16 @@ def likeliest(
         known: whether all bases of both are known.
         rules: what decides.
         tables: of evidence.
-        found: int64[3], the evidence of the best overlap, of the next-best if that matters, and of
-            the best one of related sequences; set.
+        found: int64[FOUND], see ``BEST``; set.
 
     Returns:
         Twice the place where one read begins in the other, plus one if the second is the one that
         begins first; or NOTHING, UNDECIDED, or TOO_SHORT if a read has too few known bases.
     """
     shortest = rules.min_overlap
+    found[:] = _LEAST
     # What has less can neither win nor come near to what wins.
-    floor = np.int64(rules.accept - rules.lead - 1)
-    best, second_best, copy, place = np.int64(_LEAST), floor, np.int64(_LEAST), np.int64(NOTHING)
-    # Evidence against copies of a repeat: the best overlap's, and the most of other strong ones.
-    plain, rival = np.int64(0), np.int64(_LEAST)
+    found[NEXT] = rules.accept - rules.lead - 1
     last = len(tables.prior) - 1
     for direction in range(2):
         left, right = (second, first) if direction else (first, second)
@@ -165,36 +232,24 @@ def likeliest(
             )
             if overlap == 0:
                 continue
-            fragment = length2 - start if direction else start + length2
-            total = np.int64(tables.prior[min(fragment, last)])
+            fragment = min(length2 - start if direction else start + length2, last)
+            prior, usual = np.int64(tables.prior[fragment]), np.int64(tables.usual[fragment])
             most = (overlap - mismatches) * rules.most_match + mismatches * rules.most_mismatch
-            if total + most <= min(second_best, rules.strong - 1):
+            if most < rules.strong and prior + most <= found[NEXT]:
                 continue
-            chance, related = _evidence(left, start, right, length, tables)
-            total += chance
-            related += np.int64(tables.usual[min(fragment, last)])
-            if related < rules.related:
-                # It cannot win, but may be as good as what does.
-                second_best, copy = max(second_best, total), max(copy, total)
-            elif total > best:
-                if best >= rules.strong:
-                    rival = max(rival, plain)
-                best, second_best, plain = total, max(best, second_best), related
-                place = np.int64(2 * start + direction)
-            else:
-                second_best = max(second_best, total)
-                if total >= rules.strong:
-                    rival = max(rival, related)
-    found[BEST], found[NEXT], found[RELATED] = best, second_best, copy
-    if best < rules.accept:
+            chance, related, differences = _evidence(left, start, right, length, tables)
+            _weigh(
+                2 * start + direction, prior + chance, chance, related + usual,
+                differences + prior, rules, found,
+            )  # fmt: skip
+    code = _decide(rules, found)
+    if code == NOTHING:
         if length1 < shortest or length2 < shortest:
-            return TOO_SHORT
+            return np.int64(TOO_SHORT)
         if not known and min(_known(first, length1), _known(second, length2)) < shortest:
-            return TOO_SHORT
-        return UNDECIDED if copy >= rules.accept else NOTHING
-    if best - second_best < rules.lead or plain - rival < rules.lead:
-        return UNDECIDED
-    return place
+            return np.int64(TOO_SHORT)
+        return np.int64(UNDECIDED if found[RELATED] >= rules.accept else NOTHING)
+    return code
 
 
 @njit(nogil=True, cache=True, inline="always")

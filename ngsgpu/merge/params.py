@@ -29,11 +29,18 @@ FLASH_MAX_OVERLAP = 65
 ACCEPT_BITS = 5.0
 """Evidence that an overlap needs, in bits: it is this much likelier than none."""
 
-STRONG_BITS = 20.0
-"""Evidence with which an overlap is not there by chance."""
-
 LEAD_BITS = 6.0
 """By how much it must be likelier than the next-best."""
+
+STRONG_BITS = 16.0
+"""Evidence of its bases with which an overlap is not there by chance."""
+
+CLEAR_BITS, CLEARER_BITS = 3.0, 8.0
+"""By how much less of it than of other strong ones must be unexplained: if it has the most
+evidence, and if it has not."""
+
+CERTAIN_BITS = 20.0
+"""Evidence of an overlap that is certain, and of one that is taken although another has more."""
 
 SAMPLED_PAIRS = 10_000
 """Number of pairs sampled for ``auto``: fixed, regardless of the batches."""
@@ -275,6 +282,9 @@ class MergeParameters:
             accept=0,
             lead=0,
             strong=0,
+            clear=0,
+            clearer=0,
+            certain=0,
             related=0,
             contained=int(outward is Outward.TRIM),
             most_match=0,

@@ -9,7 +9,7 @@ error probabilities x and y and errors that are equally likely to be any of the 
 which means no information: such a base leaves the other one unchanged.
 
 ``calibrated``: the same of the error probabilities that the overlaps of the first pairs show
-(``calibration``), and where both mates agree no better than the errors that they share.
+(``calibration``).
 """
 
 from __future__ import annotations
@@ -76,14 +76,13 @@ def as_stated() -> NDArray[np.uint8]:
 
 
 def quality_tables(
-    parameters: MergeParameters, phred_offset: int, shared: float = 0.0
+    parameters: MergeParameters, phred_offset: int
 ) -> tuple[NDArray[np.uint8], NDArray[np.uint8], NDArray[np.uint8]]:
     """``Tables.agree``, ``Tables.differ`` and ``Tables.alone`` of a model.
 
     Args:
         parameters: which model, and its caps.
         phred_offset: 33 or 64; scores are such that their characters can be printed.
-        shared: probability of an error that both mates have.
     """
     first, second = np.indices((SCORES, SCORES))
     highest = 126 - phred_offset
@@ -95,10 +94,10 @@ def quality_tables(
         else:
             differ = np.maximum(np.abs(first - second), 2)
     else:
-        agree, differ = _posterior_scores(first, second, shared)
+        agree, differ = _posterior_scores(first, second)
         highest = min(highest, parameters.max_quality)
     if parameters.quality == "calibrated":
-        alone = np.minimum(to_scores(_error_probability(alone) + shared), highest)
+        alone = np.minimum(to_scores(_error_probability(alone)), highest)
     return _table(agree, highest), _table(differ, highest), alone.astype(np.uint8)
 
 
@@ -127,7 +126,7 @@ def in_units(odds: NDArray[np.float64]) -> NDArray[np.int32]:
 
 
 def _posterior_scores(
-    first: NDArray[np.int64], second: NDArray[np.int64], shared: float
+    first: NDArray[np.int64], second: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Scores of equal bases, and of the better one of two that differ."""
     better = _error_probability(np.maximum(first, second))
@@ -135,7 +134,7 @@ def _posterior_scores(
     product = better * worse
     agree = product / 3 / (1 - better - worse + 4 * product / 3)
     differ = better * (1 - worse / 3) / (better + worse - 4 * product / 3)
-    return to_scores(agree + shared), to_scores(differ)
+    return to_scores(agree), to_scores(differ)
 
 
 def _error_probability(score: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -29,6 +29,9 @@ class Rules(NamedTuple):
     accept: int
     lead: int
     strong: int
+    clear: int
+    clearer: int
+    certain: int
     related: int
     contained: int
     most_match: int

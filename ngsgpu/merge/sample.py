@@ -10,7 +10,7 @@ looked at here, by the CPU.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -19,9 +19,18 @@ from numpy.typing import NDArray
 
 from ngsgpu.io.text.pairs import Mates
 from ngsgpu.jit import njit
-from ngsgpu.merge.calibration import Calibration, calibrate, contexts, shared_errors
-from ngsgpu.merge.likelihood import BEST, RELATED, likeliest_of_pair, second_start
-from ngsgpu.merge.params import ACCEPT_BITS, LEAD_BITS, SAMPLED_PAIRS, STRONG_BITS, MergeParameters
+from ngsgpu.merge.calibration import Calibration, calibrate
+from ngsgpu.merge.likelihood import BEST, FOUND, RELATED, likeliest_of_pair, second_start
+from ngsgpu.merge.params import (
+    ACCEPT_BITS,
+    CERTAIN_BITS,
+    CLEAR_BITS,
+    CLEARER_BITS,
+    LEAD_BITS,
+    SAMPLED_PAIRS,
+    STRONG_BITS,
+    MergeParameters,
+)
 from ngsgpu.merge.qualities import (
     CYCLE_BITS,
     CYCLES,
@@ -153,7 +162,7 @@ def learn(
     rules = rules._replace(
         most_match=int(match.max() + base.max()), most_mismatch=int(mismatch.max())
     )
-    certain = _with_threshold(rules, STRONG_BITS, _CERTAIN_LEAD_BITS)
+    certain = _with_threshold(rules, CERTAIN_BITS, _CERTAIN_LEAD_BITS)
     found = _survey(sample, certain, tables, threads)
     calibration = None
     for _ in range(_ROUNDS):
@@ -163,10 +172,8 @@ def learn(
             tables = tables._replace(scores=calibrate(found.columns).scores)
         found = _survey(sample, certain, tables, threads)
     if parameters.quality == "calibrated":
-        shared = shared_errors(contexts(sample.batches, found.codes))
-        calibration = replace(calibrate(found.columns), shared=shared)
-        agree, differ, alone = quality_tables(parameters, rules.phred_offset, shared or 0.0)
-        tables = tables._replace(scores=calibration.scores, agree=agree, differ=differ, alone=alone)
+        calibration = calibrate(found.columns)
+        tables = tables._replace(scores=calibration.scores)
     prior, usual = prior_of(found.fragments, sample.pairs)
     tables = tables._replace(prior=prior, usual=usual)
     overlapping, related = int(found.fragments.sum()), found.related
@@ -187,7 +194,12 @@ def unlearned(parameters: MergeParameters, phred_offset: int) -> Tables:
 
 def _with_threshold(rules: Rules, accept: float, lead: float) -> Rules:
     return rules._replace(
-        accept=round(UNIT * accept), lead=round(UNIT * lead), strong=round(UNIT * STRONG_BITS)
+        accept=round(UNIT * accept),
+        lead=round(UNIT * lead),
+        strong=round(UNIT * STRONG_BITS),
+        clear=round(UNIT * CLEAR_BITS),
+        clearer=round(UNIT * CLEARER_BITS),
+        certain=round(UNIT * CERTAIN_BITS),
     )
 
 
@@ -295,7 +307,7 @@ def _find_overlaps(
 ) -> None:
     """Set the codes of some pairs."""
     first, second = room_for(longest), room_for(longest)
-    found = np.empty(3, dtype=np.int64)
+    found = np.empty(FOUND, dtype=np.int64)
     for i in range(begin, end):
         code = likeliest_of_pair(mates1, mates2, i, rules, tables, first, second, found)
         copies = code < 0 and found[BEST] < rules.accept <= found[RELATED]

@@ -19,7 +19,10 @@ def test_numbers_of_reads(coverage: float) -> None:
     rules = CorrectionParameters().rules(coverage, paired=False)
     c = exact(coverage)
     # Counts are compared with these by >=, as ratios would be with a tolerance.
-    assert rules.bin_reads == math.ceil(Fraction(6, 10) * c - TOLERANCE)
+    # An anchor sees no more reads of a place than a window holds; CARE asks for more all the same.
+    assert rules.bin_reads == math.ceil(Fraction(6, 10) * min(c, 16_384 // 48) - TOLERANCE)
+    classic = CorrectionParameters(classic=True).rules(coverage, paired=False)
+    assert classic.bin_reads == math.ceil(Fraction(6, 10) * c - TOLERANCE)
     assert rules.min_coverage == math.ceil(c / 10 - TOLERANCE)
     assert rules.refine_reads == max(1, math.floor(Fraction(3, 10) * math.floor(c) + TOLERANCE))
     assert rules.max_bucket_size == max(10, math.floor(Fraction(5, 2) * c))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 from typing import Any
 
@@ -174,3 +175,56 @@ def test_too_low_a_coverage_is_estimated(tmp_path: Path, ngsgpu: Commands) -> No
     assert read_json(tmp_path / "s.json")["coverage"]["suffices"] is False
     empty = write(tmp_path / "empty.fq", b"")
     assert "too low" not in ngsgpu.corrects("-i", empty, "-o", tmp_path / "e.fq").err
+
+
+def amplicon_reads(
+    count: int, seed: int, errors: float, *, flat: bool
+) -> tuple[list[Record], list[str]]:
+    """Single reads of two amplicons, and what they should be.
+
+    Errors have low qualities, or all bases the same if ``flat``.
+    """
+    rng = random.Random(seed)
+    amplicons = ["".join(rng.choices("ACGT", k=100)) for _ in range(2)]
+    records, truth = [], []
+    for number in range(count):
+        truth.append(amplicons[number % 2])
+        wrong = [rng.random() < errors for _ in truth[-1]]
+        bases = "".join(
+            rng.choice("ACGT".replace(base, "")) if error else base
+            for base, error in zip(truth[-1], wrong, strict=True)
+        )
+        scores = bytes(33 + (12 if error and not flat else 37) for error in wrong)
+        records.append(Record(b"a%d" % number, bases.encode(), scores))
+    return records, truth
+
+
+def test_amplicons_are_corrected(tmp_path: Path, ngsgpu: Commands) -> None:
+    """Single reads of a coverage far above that of what one of them can look at."""
+    records, truth = amplicon_reads(800, 1, 0.015, flat=False)
+    path, stats = write(tmp_path / "in.fq", fastq(records)), tmp_path / "s.json"
+    files = ["-i", path, "-o", tmp_path / "out.fq", "--stats", stats, "--coverage", "5000"]
+    said = ngsgpu.corrects(*files).err
+    after = (tmp_path / "out.fq").read_text().split("\n")[1::4]
+    assert sum(one != right for one, right in zip(after, truth, strict=True)) < 20
+    assert "nearly all" not in said and "unchanged" not in said
+    kept = read_json(stats)["kept"]
+    assert kept["nearly_all"] is False
+    assert 0 <= kept["rare"] < 100 < kept["q20_bases"]
+    # As CARE decides, no read has enough similar ones: that is said.
+    said = ngsgpu.corrects(*files, "--classic").err
+    assert said.count("reads were left unchanged") == 1 and "lower --coverage" in said
+    assert read_json(stats)["kept"]["nearly_all"] is True
+
+
+def test_errors_kept_as_alleles_are_said(tmp_path: Path, ngsgpu: Commands) -> None:
+    """Without qualities that tell errors, several reads have the same one by chance."""
+    records, _ = amplicon_reads(900, 2, 0.04, flat=True)
+    path, stats = write(tmp_path / "in.fq", fastq(records)), tmp_path / "s.json"
+    files = ["-i", path, "-o", tmp_path / "out.fq", "--stats", stats, "--keep-variants", "2"]
+    said = ngsgpu.corrects(*files).err
+    assert said.count("nearly all differences between reads were kept") == 1
+    assert "--keep-variants" in said
+    document = read_json(stats)
+    assert document["kept"]["nearly_all"] is True
+    assert document["corrected"]["bases"] < document["kept"]["rare"]

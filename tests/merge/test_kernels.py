@@ -12,7 +12,13 @@ from hypothesis import strategies as st
 from ngsgpu.merge import MergeParameters, RunOptions
 from tests.support.io.records import Record, fastq
 from tests.support.merge import oracle
-from tests.support.merge.data import merge_to_bytes, random_parameters, simulated_pairs, write_pairs
+from tests.support.merge.data import (
+    merge_to_bytes,
+    random_parameters,
+    simulated_pairs,
+    simulated_tandems,
+    write_pairs,
+)
 from tests.support.merge.likelihood import learn_from
 from tests.support.properties import examples
 
@@ -84,6 +90,18 @@ def test_equals_the_oracle_on_any_reads(
     files = write_pairs(folder, pairs)
     found = merge_to_bytes(folder, files, parameters, options)
     assert found == expected(files, pairs, parameters)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_equals_the_oracle_on_tandem_repeats(tmp_path: Path, backend: str, seed: int) -> None:
+    """Exact and diverged copies, so that several placements are no chance."""
+    rng = random.Random(seed)
+    pairs = simulated_tandems(rng, 150, divergence=rng.choice([0, 0.02, 0.1]))
+    files = write_pairs(tmp_path, pairs)
+    parameters = MergeParameters()
+    found = merge_to_bytes(tmp_path, files, parameters, RunOptions(backend=backend))
+    assert found == expected(files, pairs, parameters)
+    assert 20 < found[0].count(b"\n") / 4 < 150
 
 
 @pytest.mark.parametrize("length", [5_000, 16_385])

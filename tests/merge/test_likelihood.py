@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ngsgpu.merge import MergeOutputs, MergeParameters, MergeStatistics, RunOptions, merge_files
-from ngsgpu.merge.calibration import calibrate, shared_errors
+from ngsgpu.merge.calibration import calibrate
 from ngsgpu.merge.qualities import CYCLES, SCORES, UNIT, evidence
 from ngsgpu.merge.sample import prior_of
 from tests.support.io.records import Record
@@ -129,6 +129,50 @@ def test_repeats_are_left_alone(tmp_path: Path) -> None:
     assert statistics.learned["related"] > 20
 
 
+@pytest.mark.parametrize("divergence", [0, 0.04])
+def test_overlaps_of_tandem_repeats_are_not_guessed(tmp_path: Path, divergence: float) -> None:
+    """Where copies are alike several lengths fit as well; where they differ one fits."""
+    rng = random.Random(9)
+    wanted, pairs = [], []
+    for _ in range(1500):
+        unit = rng.choices("ACGT", k=rng.randint(2, 40))
+        repeat = [unit[i % len(unit)] for i in range(rng.randint(40, 150))]
+        repeat = [rng.choice("ACGT") if rng.random() < divergence else base for base in repeat]
+        ends = ["".join(rng.choices("ACGT", k=rng.randint(10, 80))) for _ in range(2)]
+        own = ends[0] + "".join(repeat) + ends[1]
+        wanted.append(own[: rng.randint(110, 190)])
+        pairs.append(pair_of(wanted[-1], (100, 100), rng, score=37, error=0.0005))
+    numbered = [
+        tuple(mate._replace(header=b"%d" % number) for mate in pair)
+        for number, pair in enumerate(pairs)
+    ]
+    merge(tmp_path, numbered)  # type: ignore[arg-type]
+    lines = (tmp_path / "merged.fq").read_bytes().split(b"\n")
+    found = {
+        int(name[1:]): len(bases) for name, bases in zip(lines[:-1:4], lines[1::4], strict=True)
+    }
+    wrong = sum(length != len(wanted[number]) for number, length in found.items())
+    assert wrong <= 1
+    assert len(found) > (0.75 if divergence else 0.55) * len(pairs)
+
+
+def test_different_molecules_are_no_errors(tmp_path: Path) -> None:
+    """A mutational library: each molecule has bases that no other one has."""
+    rng = random.Random(10)
+    gene = "".join(rng.choices("ACGT", k=150))
+    pairs = []
+    for _ in range(1500):
+        molecule = list(gene)
+        for place in rng.sample(range(150), 3):
+            molecule[place] = rng.choice("ACGT")
+        pairs.append(pair_of("".join(molecule), (100, 100), rng, error=0.001, score=30))
+    merge(tmp_path, pairs)
+    lines = (tmp_path / "merged.fq").read_bytes().split(b"\n")
+    scores = np.array([list(line) for line in lines[3::4]]) - 33
+    assert np.median(scores[:, 60:90]) == 41
+    assert 28 <= np.median(scores[:, :40]) <= 33
+
+
 def test_unknown_bases_say_nothing(tmp_path: Path) -> None:
     rng = random.Random(5)
     pairs = []
@@ -200,16 +244,3 @@ def test_prior_is_that_of_the_lengths() -> None:
     assert usual.min() == 0 and usual[253] > 5 * UNIT
     nothing, flat = prior_of(np.zeros(301, dtype=np.int64), 1000)
     assert np.unique(nothing).size == 1 and nothing[0] < -15 * UNIT and not flat.any()
-
-
-def test_shared_errors_are_counted_where_places_are_seen_often() -> None:
-    rng = np.random.default_rng(8)
-    places = rng.integers(0, 1 << 46, 200, dtype=np.uint64) << np.uint64(2)
-    bases = np.where(rng.random((200, 300)) < 1e-3, 1, 0).astype(np.uint64)
-    found = shared_errors((places[:, None] | bases).ravel())
-    assert found is not None and 5e-4 < found < 2e-3
-    # What a tenth of the fragments have is a variant.
-    bases[:, :30] = 2
-    assert shared_errors((places[:, None] | bases).ravel()) == pytest.approx(found, rel=0.6)
-    assert shared_errors(rng.integers(0, 1 << 50, 50_000, dtype=np.uint64)) is None
-    assert shared_errors(np.zeros(0, dtype=np.uint64)) is None

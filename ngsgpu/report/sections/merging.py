@@ -153,9 +153,6 @@ def _process_table(stats: Json) -> Table:
         stats.line("adapter bases trimmed", "trimmed.bases"),
         *moments(stats, "insert_size", "deviation", "insert size of merged pairs", "pairs.merged"),
     ]
-    if stats.get("learned.qualities") is not None:
-        shared = stats.number("learned.shared_error_rate")
-        rows.append(("error rate shared by mates", words.rate(shared), ""))
     return Table(("", "number", "share"), rows)
 
 

@@ -68,6 +68,29 @@ def simulated_pairs(
     return pairs
 
 
+def simulated_tandems(
+    rng: random.Random, count: int, divergence: float = 0, errors: float = 0.004
+) -> list[tuple[Record, Record]]:
+    """Pairs of 2 x 100 bases of fragments with a tandem repeat; errors have low qualities."""
+    pairs = []
+    for number in range(count):
+        flank, unit = (rng.choices("ACGT", k=k) for k in (rng.randint(0, 100), rng.randint(2, 30)))
+        repeat = [unit[i % len(unit)] for i in range(rng.randint(30, 160))]
+        repeat = [rng.choice("ACGT") if rng.random() < divergence else base for base in repeat]
+        fragment = "".join(flank + repeat + rng.choices("ACGT", k=190))[: rng.randint(100, 190)]
+        mates = []
+        for strand in (fragment, reverse_complement(fragment)):
+            wrong = [rng.random() < errors for _ in range(100)]
+            called = "".join(
+                rng.choice("ACGT") if error else base
+                for base, error in zip(strand, wrong, strict=False)
+            )
+            scores = bytes(33 + (rng.choice([12, 37]) if error else 37) for error in wrong)
+            mates.append(Record(b"t%d" % number, called.encode(), scores))
+        pairs.append((mates[0], mates[1]))
+    return pairs
+
+
 def write_pairs(folder: Path, pairs: list[tuple[Record, Record]]) -> tuple[Path, Path]:
     return (
         write(folder / "1.fq", fastq(first for first, _ in pairs)),

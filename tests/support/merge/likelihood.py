@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,6 +17,24 @@ from tests.support.merge.reads import Read
 
 SCORES = 128
 PART = 32
+
+
+class Placement(NamedTuple):
+    """Evidence of a placement.
+
+    Attributes:
+        total: with that of the length.
+        shift: where the second read begins in the first.
+        chance: of the bases against chance.
+        differences: of different bases and the length against copies of a repeat.
+        copies: whether it is of copies of a repeat.
+    """
+
+    total: int
+    shift: int
+    chance: int
+    differences: int
+    copies: bool
 
 
 class Learnt(NamedTuple):
@@ -78,16 +96,47 @@ def decide(first: Read, second: Read, learnt: Learnt) -> int | None:
         if len(columns) < rules.min_overlap or 1024 * differ > rules.density * len(columns):
             continue
         length = min(shift + len(second.bases), len(tables.prior) - 1)
-        chance, related = int(tables.prior[length]), int(tables.usual[length])
+        prior, usual = int(tables.prior[length]), int(tables.usual[length])
+        chance = alike = unlike = 0
         for a, b, cell in columns:
-            chance += int((tables.match if a == b else tables.mismatch)[cell])
-            chance += int(tables.base["ACGT".index(a)]) if a == b else 0
-            related += int((tables.alike if a == b else tables.unlike)[cell])
-        found.append((chance, related >= rules.related, shift, related))
-    best = max((one for one in found if one[1]), default=None)
-    if best is None or best[0] < rules.accept:
+            if a == b:
+                chance += int(tables.match[cell]) + int(tables.base["ACGT".index(a)])
+                alike += int(tables.alike[cell])
+            else:
+                chance += int(tables.mismatch[cell])
+                unlike += int(tables.unlike[cell])
+        copies = alike + unlike + usual < rules.related
+        total = prior + chance
+        found.append(Placement(total, shift, chance, unlike + prior, copies))
+    return chosen(found, rules)
+
+
+def chosen(found: list[Placement], rules: Rules) -> int | None:
+    """The shift of the placement that is better than all others, if one is."""
+
+    def most(values: Iterable[int]) -> int:
+        return max(values, default=-(10**9))
+
+    strong = [own for own in found if own.chance >= rules.strong]
+    weak = [own for own in found if own.chance < rules.strong]
+    sure = [own for own in strong if not own.copies]
+    if sure:
+        best = max(sure, key=lambda own: own.differences)
+        others = weak
+    else:
+        best = max((own for own in weak if not own.copies), default=None)
+        others = [own for own in found if own is not best]
+    if best is None or best.total - most(own.total for own in others) < rules.lead:
         return None
-    others = [chance for chance, _, shift, _ in found if shift != best[2]]
-    rivals = [own[3] for own in found if own[2] != best[2] and own[1] and own[0] >= rules.strong]
-    leads = best[0] - max(others, default=-(10**9)) >= rules.lead
-    return best[2] if leads and best[3] - max(rivals, default=-(10**9)) >= rules.lead else None
+    if best.total < rules.accept:
+        return None
+    if sure:
+        clear = rules.clear
+        if best.total < most(own.total for own in strong):
+            if best.total < rules.certain:
+                return None
+            clear = rules.clearer
+        rivals = (own.differences for own in strong if own is not best)
+        if best.differences - most(rivals) < clear:
+            return None
+    return best.shift

@@ -63,23 +63,18 @@ def probability(score: int) -> float:
     return min(0.75, 10 ** (-score / 10))
 
 
-def posterior(base1: str, score1: int, base2: str, score2: int, shared: float) -> int:
+def posterior(base1: str, score1: int, base2: str, score2: int) -> int:
     better, worse = probability(max(score1, score2)), probability(min(score1, score2))
     denominator = better + worse - 4 * better * worse / 3
     if base1 == base2:
-        wrong = better * worse / 3 / (1 - denominator) + shared
+        wrong = better * worse / 3 / (1 - denominator)
     else:
         wrong = better * (1 - worse / 3) / denominator
     return round(-10 * math.log10(wrong))
 
 
 def consensus(
-    first: Read,
-    second: Read,
-    parameters: MergeParameters,
-    outward: bool,
-    highest: int,
-    shared: float = 0,
+    first: Read, second: Read, parameters: MergeParameters, outward: bool, highest: int
 ) -> Read:
     bases, scores = "", []
     for base1, score1, base2, score2 in zip(
@@ -98,10 +93,9 @@ def consensus(
             score = score2 if base1 == "N" else score1
             if base == "N":
                 score = min(score1, score2)
-            wrong = probability(score) + shared
-            score = min(round(-10 * math.log10(wrong)), parameters.max_quality)
+            score = min(round(-10 * math.log10(probability(score))), parameters.max_quality)
         else:
-            score = min(posterior(base1, score1, base2, score2, shared), parameters.max_quality)
+            score = min(posterior(base1, score1, base2, score2), parameters.max_quality)
             # The mate that is read first is the second here where the pair points outwards.
             takes_first = score1 > score2 or (score1 == score2 and not outward)
             base = base1 if takes_first else base2
@@ -148,10 +142,7 @@ def merge(
         header1, header2 = (one.header.decode().rstrip() for one in (record1, record2))
         read1, read2 = read_of(record1, offset), read_of(record2, offset).reversed()
         before_calibration = read1, read2
-        shared = 0.0
         if learnt is not None:
-            if learnt.learned.calibration is not None:
-                shared = learnt.learned.calibration.shared or 0.0
             read1, read2 = (
                 calibrated(read, mate, learnt.tables) for mate, read in enumerate((read1, read2))
             )
@@ -174,7 +165,7 @@ def merge(
         one, two = read1.part(begin, end), read2.part(begin - shift, end - shift)
         left, right = (two, one) if outward else (one, two)
         highest = 126 - offset
-        middle = consensus(left, right, parameters, outward, highest, shared)
+        middle = consensus(left, right, parameters, outward, highest)
         if learnt is not None:
             read1, read2 = (alone(read, learnt.tables) for read in (read1, read2))
         read1 = Read("", []).concatenate(
