@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from scripts.charts.svg import Bar, Row, chart
 
-RESULT: Final = "2026-11-25_chain_L_h100"
+RESULT: Final = "2026-11-26_chain_L_h200"
 
 
 def draw(result: dict[str, Any]) -> str:
