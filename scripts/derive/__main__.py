@@ -1,4 +1,4 @@
-"""Make wrappers, modules, tools and the schema's options from the declarations of the commands.
+"""Make wrappers, modules, tools, schemas and pages from what the commands and statistics declare.
 
 python -m scripts.derive             write them
 python -m scripts.derive --check     only say whether they are up to date
@@ -10,7 +10,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from scripts.derive import galaxy, nextflow, schema, wrappers
+from scripts.derive import galaxy, nextflow, schema, statistics, wrappers
 from scripts.derive.stages import ROOT, stages
 
 
@@ -20,7 +20,7 @@ def products() -> dict[Path, str]:
     made: dict[Path, str] = {}
     for product in (wrappers, nextflow, galaxy):
         made |= product.files(known)
-    return made | schema.files()
+    return made | schema.files() | statistics.files()
 
 
 def main() -> int:
