@@ -4,7 +4,8 @@ The file is read in chunks, and in each of them a place is looked for where a bl
 (``blocks``). The pieces between those places are inflated side by side (``pieces``) and completed
 as soon as the windows before them are known. Where something is not as expected, all from the last
 place that is sure on is inflated by one thread, which either succeeds or says what is wrong: so
-the bytes and the errors are those of inflating one byte after the other.
+the bytes are those of inflating one byte after the other, and the same files are refused. The words
+may differ: libdeflate takes some codes for valid that ISA-L does not, and the checksum tells.
 
 Where the consumer is slower than the threads, pieces wait until their windows are known and are
 inflated once only: the work that several threads cost more is done only where it helps.
