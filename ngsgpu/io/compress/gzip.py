@@ -42,6 +42,9 @@ MIN_THREADS: Final = 4
 CHUNK_BYTES: Final = 1 << 21
 """Compressed bytes that are read at a time, about the size of a piece."""
 
+_MOST_AHEAD: Final = 16
+"""Pieces on the way: 15 MB each while their windows are not known."""
+
 _MAX_CHUNKS: Final = 8
 """Chunks without a place where a block begins, after which none is looked for any more."""
 
@@ -99,7 +102,7 @@ class GzipStream:
 
     def __init__(self, file: Opened) -> None:
         self._file = file
-        self._ahead = file.threads + 4
+        self._ahead = min(file.threads + 4, _MOST_AHEAD)
         self._pool = ThreadPoolExecutor(file.threads, thread_name_prefix="ngsgpu-inflate")
         self._lock = threading.Lock()
         self._held = _Held()
