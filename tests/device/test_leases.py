@@ -266,7 +266,8 @@ def test_cuda_is_not_touched_after_the_lease(monkeypatch):
     with lease_gpus(1):
         pass
     startup._prepare(0, ("ngsgpu.no_such_module",))
-    assert not touched
+    # The meter of a lease, in a thread of its own, may be loading NVML at that moment.
+    assert startup._LIBRARY not in touched
 
 
 def test_a_foreign_lease_variable_protects_nothing(monkeypatch):
