@@ -43,7 +43,7 @@ def command(program: str, form: str, threads: int) -> list[str]:
     reads = [f"../r{mate}.fq{ending}" for mate in (1, 2)]
     written = [f"o{mate}.fq{ending}" for mate in (1, 2)]
     if program == REPACK:
-        words = [sys.executable, "-m", "benchmarks.harness.repack", *reads, "-o", *written]
+        words = ["python3", "-m", "benchmarks.harness.repack", *reads, "-o", *written]
         return [*words, "-t", str(threads)]
     shared = ["-i", reads[0], "-I", reads[1], "-o", written[0], "-O", written[1]]
     shared += ["-j", REPORT, "-w", str(threads), "-z", "1"]

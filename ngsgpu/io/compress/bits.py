@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -39,36 +38,45 @@ class InflatedPart(NamedTuple):
 
     Attributes:
         text: uint8.
-        met_end: whether it ended with a block at the given bit; else it ended with the stream.
-        position: the byte of the data behind the stream's last block, if that was read.
+        position: the byte of the stream behind the last block that was read.
     """
 
     text: NDArray[np.uint8]
-    met_end: bool
     position: int
 
 
-def inflate_part(
-    data: memoryview, start: int, end: int | None, window: bytes, most: int
-) -> InflatedPart:
+def closed(data: memoryview, end: int | None) -> NDArray[np.uint8]:
+    """Compressed bytes up to a bit, with a last block there; just the bytes, if it is None."""
+    if end is None:
+        return np.frombuffer(data, dtype=np.uint8)
+    stop, bit = end >> 3, end & 7
+    value = (data[stop] & ((1 << bit) - 1) if bit else 0) | _LAST_BLOCK << bit
+    bits = bit + _LAST_BITS
+    size = -(-bits // 8)
+    # Ones, which no block ends with by accident.
+    value |= ((1 << 8 * size) - 1) >> bits << bits
+    return np.frombuffer(b"".join([data[:stop], value.to_bytes(size, "little")]), dtype=np.uint8)
+
+
+def inflate_part(stream: NDArray[np.uint8], start: int, window: bytes, most: int) -> InflatedPart:
     """Inflate a part of a deflate stream.
 
     Args:
-        data: compressed bytes that hold the part.
-        start: bit of ``data`` where the part begins, with a block.
-        end: bit where it ends, or not before where the stream does; None: with the stream.
+        stream: compressed bytes, see ``closed``; read where they are, if the part begins at a byte
+            and no window is given.
+        start: bit where the part begins, with a block.
         window: up to ``WINDOW`` bytes that come before the part's.
         most: bytes that its text may have.
 
     Raises:
         DamagedError: there is no such part, or its text is longer.
     """
-    stream = b"".join([*_before(window), *_whole(data, start, end)])
-    room = _GROWTH * len(stream)
+    begun = _begun(stream, start, window)
+    room = _GROWTH * len(begun)
     while True:
         room = min(room, most)
         out = np.empty(len(window) + room, dtype=np.uint8)
-        done = inflated(stream, out)
+        done = inflated(begun, out)
         if done.status != NO_ROOM or room == most:
             break
         room *= 4
@@ -77,26 +85,33 @@ def inflate_part(
     text = out[len(window) : done.written]
     if 2 * len(text) < room:
         text = text.copy()  # what was not needed is free again
-    added = sum(map(len, _before(window))) + _FILLERS[start & 7][1] // 8
-    met_end = end is not None and done.read == len(stream)
-    return InflatedPart(text, met_end, (start >> 3) + done.read - added)
+    return InflatedPart(text, len(stream) - len(begun) + done.read)
 
 
 def is_inflated(data: memoryview, start: int) -> bool:
     """Whether what follows on a bit can be inflated for a while."""
     inflater = isal_zlib.decompressobj(wbits=-zlib.MAX_WBITS, zdict=bytes(WINDOW))
+    tried = closed(data[: (start >> 3) + _TRIED], None)
     try:
-        for step in _whole(data[: (start >> 3) + _TRIED], start, None):
-            inflater.decompress(step)
+        inflater.decompress(_begun(tried, start, b"").data)
     except ERRORS:
         return False
     return True
 
 
-def _before(window: bytes) -> list[bytes]:
-    """A block that holds a window as it is."""
-    size = len(window)
-    return [struct.pack("<BHH", 0, size, size ^ 0xFFFF), window] if size else []
+def _begun(stream: NDArray[np.uint8], start: int, window: bytes) -> NDArray[np.uint8]:
+    """A stream from a bit on, behind a block that holds a window as it is."""
+    at, bit = start >> 3, start & 7
+    before = []
+    if window:
+        size = len(window)
+        before = [struct.pack("<BHH", 0, size, size ^ 0xFFFF), window]
+    if bit:
+        before.append(filler(bit, int(stream[at])))
+        at += 1
+    if not before:
+        return stream[at:]
+    return np.concatenate([np.frombuffer(b"".join(before), dtype=np.uint8), stream[at:]])
 
 
 def _empty_blocks(bits: int) -> tuple[int, int]:
@@ -132,21 +147,3 @@ def filler(bit: int, byte: int) -> bytes:
     """What to inflate instead of a byte in which a part begins at a bit other than the first."""
     value, length = _FILLERS[bit]
     return (value | byte >> bit << length).to_bytes(length // 8 + 1, "little")
-
-
-def _whole(data: memoryview, start: int, end: int | None) -> Iterator[bytes | memoryview]:
-    """The compressed bytes of a part, made whole at both ends."""
-    at, bit = start >> 3, start & 7
-    stop = len(data) if end is None else end >> 3
-    if bit:
-        yield filler(bit, data[at])
-        at += 1
-    yield data[at:stop]
-    if end is not None:
-        bit = end & 7
-        value = (data[stop] & ((1 << bit) - 1) if bit else 0) | _LAST_BLOCK << bit
-        bits = bit + _LAST_BITS
-        size = -(-bits // 8)
-        # Ones, which no block ends with by accident.
-        value |= ((1 << 8 * size) - 1) >> bits << bits
-        yield value.to_bytes(size, "little")

@@ -64,22 +64,21 @@ def compressed(data: bytes | memoryview, level: int, *, raw: bool = False) -> by
     return out[:size].tobytes()
 
 
-def inflated(stream: bytes, out: NDArray[np.uint8]) -> Inflated:
+def inflated(stream: NDArray[np.uint8], out: NDArray[np.uint8]) -> Inflated:
     """Inflate a deflate stream, up to its last block, while other threads of Python run.
 
     Args:
-        stream: begins with the stream.
+        stream: uint8, begins with it.
         out: gets its text.
     """
     functions = libdeflate()
-    source = np.frombuffer(stream, dtype=np.uint8)
     read, written = ctypes.c_size_t(), ctypes.c_size_t()
     inflater = _NEW_INFLATER(functions.new_inflater)()
     if not inflater:
         raise MemoryError
     try:
         status = _INFLATE(functions.inflate)(
-            inflater, source.ctypes.data, source.size, out.ctypes.data, out.size,
+            inflater, stream.ctypes.data, stream.size, out.ctypes.data, out.size,
             ctypes.byref(read), ctypes.byref(written),
         )  # fmt: skip
     finally:

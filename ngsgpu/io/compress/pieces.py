@@ -16,7 +16,7 @@ import numpy as np
 from isal import isal_zlib
 from numpy.typing import NDArray
 
-from ngsgpu.io.compress.bits import WINDOW, DamagedError, inflate_part
+from ngsgpu.io.compress.bits import WINDOW, DamagedError, closed, inflate_part
 from ngsgpu.io.compress.members import (
     FOOTER_BYTES,
     Footer,
@@ -68,11 +68,18 @@ def inflate(data: memoryview, start: int, end: int | None, window: bytes | None)
     Raises:
         IrregularError: the piece does not end so, is damaged, or very large.
     """
-    segments = []
+    segments: list[Segment] = []
+    stream = closed(data, end)
     while True:
-        segment, at = _inflate_member(data, start, end, window)
+        segment, at = _inflate_member(stream, start, window)
+        if end is not None and at == len(stream):
+            return [*segments, segment]
+        segment.footer = read_footer(data, at)
+        if segment.footer is None:
+            raise IrregularError
+        at += FOOTER_BYTES
         segments.append(segment)
-        if segment.footer is None or (end is None and _is_padding(data, at)):
+        if end is None and _is_padding(data, at):
             return segments
         begin = member_start(data, at)
         if begin is None or (end is not None and 8 * begin > end):
@@ -84,26 +91,20 @@ def inflate(data: memoryview, start: int, end: int | None, window: bytes | None)
 
 
 def _inflate_member(
-    data: memoryview, start: int, end: int | None, window: bytes | None
+    stream: NDArray[np.uint8], start: int, window: bytes | None
 ) -> tuple[Segment, int]:
-    """Inflate up to the end of a member or of the piece; where the member ends, too."""
+    """Inflate up to the end of a member or of the piece; the byte where that is, too."""
     twin = None
     try:
         if window is None:
-            part = inflate_part(data, start, end, _FIRST.tobytes(), MAX_TEXT)
-            twin = inflate_part(data, start, end, _SECOND.tobytes(), MAX_TEXT).text
+            part = inflate_part(stream, start, _FIRST.tobytes(), MAX_TEXT)
+            twin = inflate_part(stream, start, _SECOND.tobytes(), MAX_TEXT).text
         else:
-            part = inflate_part(data, start, end, window, MAX_TEXT)
+            part = inflate_part(stream, start, window, MAX_TEXT)
     except DamagedError as error:
         raise IrregularError from error
     crc = 0 if twin is not None else isal_zlib.crc32(part.text)
-    segment = Segment(part.text, twin, crc)
-    if part.met_end:
-        return segment, 0
-    segment.footer = read_footer(data, part.position)
-    if segment.footer is None:
-        raise IrregularError
-    return segment, part.position + FOOTER_BYTES
+    return Segment(part.text, twin, crc), part.position
 
 
 def _is_padding(data: memoryview, at: int) -> bool:
