@@ -26,5 +26,5 @@ def draw(result: dict[str, Any]) -> str:
             wrong = sum(own["misassemblies"] for own in found)
             bars.append(Bar(name, length, f"{length:.0f} kb, {wrong:.0f} misassembled"))
         rows.append(Row(f"{coverage} x", bars))
-    about = "NGA50 of contigs of 1 Mb of six genomes by coverage, and how many contigs of all six are misassembled"
+    about = "NGA50 by coverage, of 1 Mb of six genomes, and how many contigs are misassembled"
     return chart(rows, "kb", about)
