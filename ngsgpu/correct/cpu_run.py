@@ -33,7 +33,7 @@ from ngsgpu.run.staged import CpuRun
 
 
 class Run(EditingRun[CorrectionParameters]):
-    """A correction: ``read`` (or ``take``), ``count``, ``correct``, ``write``."""
+    """A correction: ``read`` (or ``take``), ``fill_unknown``, ``count``, ``correct``, ``write``."""
 
     def count(self) -> KmerSpectrum:
         """The k-mer spectrum of the reads."""

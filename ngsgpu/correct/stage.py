@@ -62,6 +62,7 @@ def correct_files(
 
     def corrected(run: Run, files: OpenFiles) -> CorrectionStatistics:
         run.copy_inputs(files.lanes, files.outputs)
+        run.fill_unknown()
         spectrum = run.count()
         coverage = _coverage(run.parameters, spectrum)
         corrections = run.correct(coverage)
@@ -135,6 +136,7 @@ def correct_reads(
     """
 
     def corrected(run: Run) -> tuple[Corrections, float]:
+        run.fill_unknown()
         coverage = _coverage(run.parameters, run.count())
         return run.correct(coverage), coverage
 

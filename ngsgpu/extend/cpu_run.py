@@ -34,7 +34,10 @@ logger = logging.getLogger("ngsgpu")
 
 
 class Run(StagedRun[ExtensionParameters]):
-    """An extension: ``read`` (or ``take``), ``build``, ``insert_size``, ``texts`` (or ``results``).
+    """An extension.
+
+    In this order: ``read`` or ``take``, ``fill_unknown``, ``build``, ``insert_size``, ``texts`` or
+    ``results``.
 
     Attributes:
         counters: int64[COUNTERS], counters of the tasks with the latest rules (``cpu``).

@@ -56,6 +56,7 @@ def extend_files(
     outputs.check()
 
     def extended(run: Run, files: OpenFiles) -> ExtensionStatistics:
+        run.fill_unknown()
         run.build()
         insert = run.insert_size()
         rules = run.parameters.rules(insert.mean, insert.sd)
@@ -101,6 +102,7 @@ def extend_reads(
     """
 
     def extended(run: Run) -> tuple[Extensions, InsertSize]:
+        run.fill_unknown()
         run.build()
         insert = run.insert_size()
         rules = run.parameters.rules(insert.mean, insert.sd)

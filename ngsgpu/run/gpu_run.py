@@ -19,7 +19,9 @@ from ngsgpu.io.output.writer import OutputSet
 from ngsgpu.io.reread import ReadFilesLayout
 from ngsgpu.io.text.sample import ReadSample
 from ngsgpu.readset import ReadSet
+from ngsgpu.readset.fill import fill_unknown
 from ngsgpu.readset.gpu import DeviceReadSet, count_kmers_on_gpu
+from ngsgpu.readset.gpu_fill import fill_unknown_on_gpu
 from ngsgpu.readset.gpu_read import read_to_device
 from ngsgpu.readset.kmers import KmerSpectrum, count_kmers
 from ngsgpu.run.edited import E, EditingRun, Render
@@ -78,6 +80,13 @@ class GpuRun(StagedRun[P]):
         run.read(lanes)
         self.reads, self.adapters, self.kept = run.reads, run.adapters, run.kept
         self.seconds |= run.seconds
+
+    def _fill_unknown(self) -> None:
+        if isinstance(self.reads, ReadSet):
+            fill_unknown(self.reads, threads=self.options.threads)
+            return
+        with cuda_errors("looking for unknown bases in other reads"):
+            fill_unknown_on_gpu(self.reads)
 
     def sampled_spectrum(self, k: int) -> KmerSpectrum:
         """See ``StagedRun``."""

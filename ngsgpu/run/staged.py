@@ -29,6 +29,7 @@ from ngsgpu.io.text.batch import RecordBatch
 from ngsgpu.io.text.reader import PhredOffset
 from ngsgpu.io.text.sample import ReadSample
 from ngsgpu.readset import ReadSet, ReadSetBuilder
+from ngsgpu.readset.fill import fill_unknown
 from ngsgpu.readset.kmers import KmerSpectrum, count_kmers
 from ngsgpu.run.kept import KeptRecords
 from ngsgpu.run.long_reads import warn_of_long_reads
@@ -219,8 +220,22 @@ class StagedRun(ABC, Generic[P]):
         """Use reads that are already in memory."""
 
     @abstractmethod
+    def _fill_unknown(self) -> None:
+        """As ``fill_unknown``."""
+
+    @abstractmethod
     def sampled_spectrum(self, k: int) -> KmerSpectrum:
         """The spectrum of a sample of the k-mers."""
+
+    def fill_unknown(self) -> None:
+        """Give unknown bases the letters of other reads in their place; see ``readset.fill``.
+
+        Raises:
+            DeviceError: CUDA fails.
+        """
+        if len(self.reads.ambiguous.positions):
+            with self.step("fill", "looking for unknown bases in other reads"):
+                self._fill_unknown()
 
     @contextmanager
     def timed(self, step: str) -> Iterator[None]:
@@ -276,6 +291,9 @@ class CpuRun(StagedRun[P]):
         return self.PLAN(
             self.parameters, contents, threads=self.options.threads, budget_bytes=self.budget
         )
+
+    def _fill_unknown(self) -> None:
+        fill_unknown(self.reads, threads=self.options.threads)
 
     def sampled_spectrum(self, k: int) -> KmerSpectrum:
         """See ``StagedRun``."""
