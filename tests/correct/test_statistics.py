@@ -129,7 +129,7 @@ def test_what_was_asked_for(tmp_path: Path, ngsgpu: Commands) -> None:
 def test_times_and_memory(tmp_path: Path, ngsgpu: Commands) -> None:
     stats = run(tmp_path, ngsgpu, "pairs")
     times = stats["time_s"]
-    stages = {"read", "spectrum", "tables", "correct", "write"}
+    stages = {"read", "fill", "spectrum", "tables", "correct", "write"}
     assert times.keys() == stages | {"total"}
     assert all(times[stage] >= 0 for stage in stages)
     assert times["total"] >= 0.9 * max(times[stage] for stage in stages)

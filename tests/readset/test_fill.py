@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -14,8 +11,7 @@ from ngsgpu.readset import ReadSet, fill
 from ngsgpu.readset.fill import fill_unknown, kmer_length
 from tests.support.minhash.oracle import reverse_complement
 from tests.support.properties import examples
-
-COMPLEMENT = str.maketrans("ACGTN", "TGCAN")
+from tests.support.readset.fill import fill_by_strings
 
 
 def random_genome(random: np.random.Generator, length: int) -> str:
@@ -59,47 +55,6 @@ def letters_of(reads: ReadSet) -> list[str]:
         texts.append("".join("ACGT"[code] for code in codes))
         at += 2 * size
     return texts
-
-
-def fill_by_strings(reads: list[str]) -> list[str]:
-    """The rule in plain Python, from dictionaries of strings."""
-    k = kmer_length(sum(map(len, reads)))
-    total = sum(read.count("N") for read in reads)
-    seen: set[tuple[int, int, bool]] = set()
-    for turn in range(4):
-        following: Counter[tuple[str, str]] = Counter()
-        for read in reads:
-            for strand in (read, read.translate(COMPLEMENT)[::-1]):
-                for window in (strand[i : i + k + 1] for i in range(len(strand) - k)):
-                    if "N" not in window:
-                        following[window[:k], window[k]] += 1
-        asked = dict(questions(reads, k))
-        if 16 * len(asked.keys() - seen) < (total if turn else 1):
-            break
-        seen |= asked.keys()
-        votes: dict[tuple[int, int], Counter[str]] = {}
-        for (number, position, behind), kmer in asked.items():
-            for base in "ACGT":
-                letter = base.translate(COMPLEMENT) if behind else base
-                votes.setdefault((number, position), Counter())[letter] += following[kmer, base]
-        new = [list(read) for read in reads]
-        for (number, position), letters in votes.items():
-            [(best, most)] = letters.most_common(1)
-            if most >= 2 and most >= 4 * (letters.total() - most):
-                new[number][position] = best
-        reads = ["".join(read) for read in new]
-    return reads
-
-
-def questions(reads: list[str], k: int) -> Iterator[tuple[tuple[int, int, bool], str]]:
-    """Of each N, the known k bases before it, and the reverse complement of those behind it."""
-    for number, read in enumerate(reads):
-        for position in (i for i, letter in enumerate(read) if letter == "N"):
-            before, behind = read[max(0, position - k) : position], read[position + 1 :][:k]
-            if len(before) == k and "N" not in before:
-                yield (number, position, False), before
-            if len(behind) == k and "N" not in behind:
-                yield (number, position, True), behind.translate(COMPLEMENT)[::-1]
 
 
 def with_unknown(random: np.random.Generator, read: str, most: int) -> str:

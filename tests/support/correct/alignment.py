@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import defaultdict
 from dataclasses import dataclass
 from decimal import Decimal
@@ -11,6 +12,7 @@ from functools import cache
 
 from ngsgpu.correct import CorrectionParameters
 from tests.support.minhash.oracle import Placement, candidates, make_tables, mix, reverse_complement
+from tests.support.readset.fill import fill_by_strings
 
 ONE = 1 << 14
 """Weights are integers in units of 2^-14."""
@@ -65,15 +67,17 @@ def make_reads(
     letters: list[str], qualities: list[str] | None, quality_bits: int, phred_offset: int = 33
 ) -> list[Read]:
     """Put bases in the place of unknown letters, and weigh all bases."""
+    known = [re.sub("[^ACGT]", "N", text.upper()) for text in letters]
     reads = []
-    for number, text in enumerate(letters):
+    for number, (text, filled) in enumerate(zip(known, fill_by_strings(known), strict=True)):
         bases, ambiguous, weights, q20 = "", set(), [], []
-        for position, letter in enumerate(text.upper()):
-            if letter in "ACGT":
-                bases += letter
-            else:
-                bases += "ACGT"[mix((number << 15) + position) % 4]
+        for position, letter in enumerate(text):
+            if letter == "N":
                 ambiguous.add(position)
+            if filled[position] == "N":
+                bases += "ACGT"[mix((number << 15) + position) % 4]
+            else:
+                bases += filled[position]
             if qualities is None or quality_bits == 0:
                 weights.append(ONE)
                 q20.append(True)

@@ -30,7 +30,9 @@ from ngsgpu.minhash import cpu as minhash_cpu
 from ngsgpu.minhash import gpu as minhash_gpu
 from ngsgpu.minhash.cpu import TableArrays
 from ngsgpu.readset import ReadArrays, ReadSet, gpu_divided
-from ngsgpu.readset.gpu import READS
+from ngsgpu.readset.fill import fill_unknown
+from ngsgpu.readset.gpu import READS, DeviceReadSet
+from ngsgpu.run import gpu_run
 from tests.support.minhash.slots import BUCKET_START, NEAR_ENTRIES, NEAR_START, own_entries
 
 ALIGNMENT = 512
@@ -180,6 +182,14 @@ def aligned(size: int) -> tuple[Array, int]:
     return buffer, -(-buffer.ctypes.data // ALIGNMENT) * ALIGNMENT
 
 
+def fill_on_host(reads: DeviceReadSet) -> int:
+    """As ``ngsgpu.readset.gpu_fill``, by the CPU."""
+    host = reads.to_host()
+    count = fill_unknown(host)
+    reads.planes[...] = host.arrays.planes
+    return count
+
+
 class FakeGpus:
     """GPUs that correct one read set.
 
@@ -206,6 +216,7 @@ class FakeGpus:
         linked: bool = False,
     ) -> None:
         self.reads, self.parameters, self.coverage = reads, parameters, coverage
+        fill_unknown(reads)  # as every correction of them does
         self.tables: MinhashTables = build_tables(reads, parameters.minhash)
         self.pools = [Pool(size) for size in sizes]
         self.linked = linked
@@ -221,6 +232,7 @@ class FakeGpus:
         kernels = SimpleNamespace(launch=self._launch, resident_blocks=resident_blocks)
         monkeypatch.setattr(minhash_gpu, "KERNELS", kernels)
         monkeypatch.setattr(correct_gpu, "KERNELS", SimpleNamespace(of=lambda reads: kernels))
+        monkeypatch.setattr(gpu_run, "fill_unknown_on_gpu", fill_on_host)
         monkeypatch.setattr(gpu_divided, "can_spread", lambda devices: self.linked)
         monkeypatch.setattr(spread, "SpreadMemory", self._spread)
         return self

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from ngsgpu.correct import CorrectionParameters, MinhashParameters
 from ngsgpu.readset import ReadSet
+from ngsgpu.readset.fill import fill_unknown
 from tests.support.correct import oracle
 from tests.support.correct.alignment import make_reads
 from tests.support.minhash.oracle import reverse_complement
@@ -29,12 +30,14 @@ class Scenario:
         return self.parameters.coverage
 
     def read_set(self) -> ReadSet:
-        return ReadSet.from_sequences(
+        reads = ReadSet.from_sequences(
             self.letters,
             self.qualities,
             paired=self.paired,
             quality_bits=self.parameters.quality_bits,
         )
+        fill_unknown(reads)
+        return reads
 
     def oracle(self) -> oracle.Corrector:
         reads = make_reads(self.letters, self.qualities, self.parameters.quality_bits)

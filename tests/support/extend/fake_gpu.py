@@ -21,7 +21,6 @@ from ngsgpu.extend.rules import Rules
 from ngsgpu.io.inputs import ReadFiles
 from ngsgpu.minhash import ends, ends_gpu
 from ngsgpu.readset import ReadSet, ReadSetBuilder
-from ngsgpu.readset.fill import fill_unknown
 from ngsgpu.readset.gpu import DeviceReadSet
 from ngsgpu.readset.gpu_read import DeviceInput
 from ngsgpu.run import gpu_run
@@ -42,13 +41,6 @@ def read_on_host(lanes: Sequence[ReadFiles], **options: Any) -> ReadSet:
         for mates in lane.batches(threads=1, phred_offset=offset, chunk_bytes=5000):
             builder.add(*mates)
     return builder.finish()
-
-
-def fill_on_host(reads: DeviceReadSet) -> int:
-    host = reads.to_host()
-    count = fill_unknown(host)
-    reads.planes[...] = host.arrays.planes
-    return count
 
 
 class ExtendingGpus(FakeGpus):
@@ -78,7 +70,6 @@ class ExtendingGpus(FakeGpus):
         kernels = SimpleNamespace(launch=self._launch)
         monkeypatch.setattr(ends_gpu, "KERNELS", kernels)
         monkeypatch.setattr(gpu_run, "read_to_device", self._read)
-        monkeypatch.setattr(gpu_run, "fill_unknown_on_gpu", fill_on_host)
         gpu = SimpleNamespace(
             DeviceExtender=lambda *arguments: FakeExtender(self, *arguments),
             workspace_bytes=lambda *sizes: WORKSPACE_BYTES,
