@@ -32,6 +32,9 @@ WEIGHT_BITS = 14
 Q20_WEIGHT = math.floor(0.99 * (1 << WEIGHT_BITS))
 """Weight of a Q20 base."""
 
+Q30_WEIGHT = math.floor(0.999 * (1 << WEIGHT_BITS))
+"""Weight of a Q30 base."""
+
 MIN_QUALITY_WEIGHT = 0.001
 
 MIN_COMPARED = 20

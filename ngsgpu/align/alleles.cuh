@@ -22,16 +22,16 @@ __device__ __forceinline__ int reads_needed(const Rules& rules, int depth) {
     return depth < last ? needed : needed + (depth - last) / max(1, between);
 }
 
-// Fragments with different ends that carry a base at Q20 or above, counted up to ``needed``, at
-// most 32; a warp together.
+// Fragments with different ends that carry a base with at least a weight, counted up to ``needed``,
+// at most 32; a warp together.
 __device__ int independent_reads(const Reads& reads, const Weight* weights, const Rules& rules,
                                  int64_t anchor, const Candidates& c, const Msa& msa, int column,
-                                 int base, int needed, int lane) {
+                                 int base, int needed, int least_weight, int lane) {
     const int position = column - msa.margin, bits = int(reads.quality_bits);
     Distinct ends, fragments;
     if (position >= 0 && position < msa.length && msa.anchor[position] == base) {
         const uint8_t* qualities = reads.qualities + quality_start(reads, anchor);
-        if (weights[quality_code(qualities, bits, position)] >= Q20_WEIGHT) {
+        if (weights[quality_code(qualities, bits, position)] >= least_weight) {
             ends.add(0, needed, lane);
             fragments.add(int(anchor >> rules.paired), needed, lane);
         }
@@ -47,7 +47,7 @@ __device__ int independent_reads(const Reads& reads, const Weight* weights, cons
             const int offset = position - row.shift;
             carries = offset >= 0 && offset < row.length && base_at_offset(row, offset) == base &&
                       weights[quality_code(row.qualities, bits, row.position(offset))] >=
-                          Q20_WEIGHT;
+                          least_weight;
             end = row.reverse_complemented ? 2 * (row.shift + row.length) + 1 : 2 * row.shift;
             fragment = int(entry_read(c.entry[c.kept[k]]) >> rules.paired);
         }
@@ -73,12 +73,17 @@ __device__ bool find_alleles(const Reads& reads, const Weight* weights, const Ru
 #pragma unroll 1
     for (int first = thread - lane; first < listed; first += threads) {
         const int column = msa.list[min(first + lane, listed - 1)];
-        int depth = 0, alleles = 0, open = 0;
+        int depth = 0, alleles = 0, open = 0, pairs = 0;
         for (int base = 0; base < 4; ++base) depth += q20_reads(msa, column, base);
         const int needed = reads_needed(rules, depth);
         for (int base = 0; base < 4 && first + lane < listed; ++base) {
             const int carried = q20_reads(msa, column, base);
-            if (carried < needed || base == msa.consensus[column]) continue;
+            if (base == msa.consensus[column]) continue;
+            if (carried < needed) {
+                // Two reads of Q30 do as well where two such errors hardly ever meet.
+                if (carried < 2 || depth > rules.pair_depth) continue;
+                pairs |= 1 << base;
+            }
             if (carried >= needed + 2) alleles |= 1 << base;
             else open |= 1 << base;
         }
@@ -86,10 +91,12 @@ __device__ bool find_alleles(const Reads& reads, const Weight* weights, const Ru
         for (unsigned left; (left = __ballot_sync(~0u, open)) != 0;) {
             const int source = __ffs(left) - 1;
             const int base = __ffs(__shfl_sync(~0u, open, source)) - 1;
-            const int wanted = __shfl_sync(~0u, needed, source);
+            const bool by_pair = (__shfl_sync(~0u, pairs, source) >> base) & 1;
+            const int all = __shfl_sync(~0u, needed, source), wanted = by_pair ? 2 : all;
             const int found = independent_reads(reads, weights, rules, anchor, c, msa,
                                                 __shfl_sync(~0u, column, source), base,
-                                                min(wanted, MAX_AGREEING), lane);
+                                                min(wanted, MAX_AGREEING),
+                                                by_pair ? Q30_WEIGHT : Q20_WEIGHT, lane);
             if (lane != source) continue;
             open &= ~(1 << base);
             if (found >= min(wanted, MAX_AGREEING + 1)) alleles |= 1 << base;

@@ -2,7 +2,9 @@
 
 A base other than the consensus is an allele if enough reads of a quality of at least Q20 carry it.
 Copies of one molecule repeat the same error, so only different fragments with different ends count;
-where fragments share their ends, as in amplicons, two reads more do instead.
+where fragments share their ends, as in amplicons, two reads more do instead. Two fragments suffice
+where both have the base at Q30 or above and so few reads cover the column that two such errors
+hardly ever meet.
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.align.alignment import Q20_WEIGHT, Alignments
+from ngsgpu.align.alignment import Q20_WEIGHT, Q30_WEIGHT, Alignments
 from ngsgpu.align.msa import Columns, base_under, q20_reads
 from ngsgpu.align.rules import Rules
 from ngsgpu.declared.limits import MAX_AGREEING
@@ -58,8 +60,12 @@ def independent_reads(
     column: Integer,
     base: Integer,
     needed: Integer,
+    least_weight: int,
 ) -> int:
-    """Fragments with different ends that carry a base at Q20 or above, counted up to ``needed``."""
+    """Fragments with different ends that carry a base well, counted up to ``needed``.
+
+    Well is with a quality of at least ``least_weight``.
+    """
     position = column - rules.margin
     ends = columns.distinct[0]
     fragments = columns.distinct[1]
@@ -70,7 +76,7 @@ def independent_reads(
     if (
         0 <= position < length
         and columns.anchor[position] == base
-        and weights[quality_code(reads, quality, position)] >= Q20_WEIGHT
+        and weights[quality_code(reads, quality, position)] >= least_weight
     ):
         distinct_ends = add_distinct(ends, 0, needed, np.int64(0))
         distinct_fragments = add_distinct(fragments, 0, needed, anchor >> rules.paired)
@@ -84,7 +90,7 @@ def independent_reads(
         reverse_complemented = candidates.reverse_complemented[i]
         if reverse_complemented:
             offset = own_length - 1 - offset
-        if weights[quality_code(reads, quality_start(reads, read), offset)] < Q20_WEIGHT:
+        if weights[quality_code(reads, quality_start(reads, read), offset)] < least_weight:
             continue
         end = 2 * (shift + own_length) + 1 if reverse_complemented else 2 * shift
         distinct_ends = add_distinct(ends, distinct_ends, needed, end)
@@ -116,9 +122,15 @@ def find_alleles(
         needed = reads_needed(rules, depth)
         for base in range(4):
             carried = q20_reads(columns.sums, column, base)
-            if carried < needed or base == columns.consensus[column]:
+            by_pair = carried < needed
+            if by_pair and (carried < 2 or depth > rules.pair_depth):
                 continue
-            if carried >= needed + 2 or min(needed, MAX_AGREEING + 1) <= independent_reads(
+            if base == columns.consensus[column]:
+                continue
+            wanted: Integer = np.int64(2) if by_pair else needed
+            if (not by_pair and carried >= needed + 2) or min(
+                wanted, MAX_AGREEING + 1
+            ) <= independent_reads(
                 reads,
                 weights,
                 rules,
@@ -128,7 +140,8 @@ def find_alleles(
                 columns,
                 column,
                 base,
-                min(needed, MAX_AGREEING),
+                min(wanted, MAX_AGREEING),
+                Q30_WEIGHT if by_pair else Q20_WEIGHT,
             ):
                 columns.alleles[column] |= np.uint8(1 << base)
 

@@ -15,7 +15,8 @@ class Rules(NamedTuple):
 
     Ratios of mismatches to overlap are in thousandths and compared by cross-multiplication;
     supports are in 2^-20, weights in 2^-14. ``variant_reads`` reads with a base make it an allele,
-    one more from each of ``variant_depths`` Q20 reads in the column on; 0 for none, as CARE.
+    one more from each of ``variant_depths`` Q20 reads in the column on; 0 for none, as CARE. Up to
+    ``pair_depth`` Q20 reads in the column, two reads of Q30 do as well.
     """
 
     kmer: int
@@ -41,6 +42,7 @@ class Rules(NamedTuple):
     margin: int
     variant_reads: int
     variant_depths: tuple[int, int, int, int, int, int, int, int]
+    pair_depth: int
     compared_weight: int
     evidence_weight: int
     evidence_ratio: int

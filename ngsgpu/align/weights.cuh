@@ -5,6 +5,7 @@
 constexpr int WEIGHT_BITS = 14;
 using Weight = uint16_t;  // of a quality code; at most 1 << WEIGHT_BITS
 constexpr int Q20_WEIGHT = (99 << WEIGHT_BITS) / 100;
+constexpr int Q30_WEIGHT = (999 << WEIGHT_BITS) / 1000;
 
 // Quotient of numbers below 2^53, rounded down; much cheaper than 64-bit integer division.
 __device__ __forceinline__ int64_t divide(int64_t number, int64_t by) {

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ngsgpu.correct.forests.forest import Second
 from ngsgpu.correct.workspace import HIGH_QUALITY, LOW_QUALITY
 from ngsgpu.io.output.edits import Edits
 from ngsgpu.jit import njit
@@ -78,12 +79,12 @@ class CorrectionCollector:
 
     Args:
         reads: number of reads.
-        by_forest: whether a forest decided; then the second correction of an anchor is what that
-            is sure of, and counts unless candidate corrections confirm the first.
+        second: when the second correction of an anchor counts: the whole consensus or, with a
+            forest, what that is sure of.
     """
 
-    def __init__(self, reads: int, by_forest: bool = False) -> None:
-        self._by_forest = by_forest
+    def __init__(self, reads: int, second: Second = "equal") -> None:
+        self._second = second
         self._classes = np.zeros(reads, dtype=np.uint8)
         self._vote_hashes = np.zeros(reads, dtype=np.uint64)
         self._vote_states = np.zeros(reads, dtype=np.uint8)
@@ -130,7 +131,9 @@ class CorrectionCollector:
         confirmed = decided & agreed & (votes == hashes[:, 0])
         completed = decided & agreed & ~confirmed & (votes == hashes[:, 1])
         rejected = decided & ~confirmed & ~completed
-        second = ~confirmed if self._by_forest else completed
+        second = {
+            "equal": completed, "rejected": decided & ~confirmed, "unconfirmed": ~confirmed
+        }[self._second]  # fmt: skip
         self._edit_count[reads[rejected]] = 0
         self._edit_start[reads[second]] = ends[second, 0]
         self._edit_count[reads[second]] = ends[second, 1] - ends[second, 0]

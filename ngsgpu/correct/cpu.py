@@ -162,6 +162,7 @@ def correct_anchor(
         count,
         high,
         forest.threshold,
+        rules.variant_reads > 0,
     )
     complete = end
     if high:
@@ -183,6 +184,7 @@ def correct_anchor(
             count,
             high,
             forest.sure,
+            False,
         )
         work.edit_hashes[record, 0] = edited_hash(work, reads, anchor, edit, end)
         work.edit_hashes[record, 1] = edited_hash(work, reads, anchor, end, complete)

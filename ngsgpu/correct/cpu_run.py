@@ -16,7 +16,6 @@ from ngsgpu.align.alignment import quality_weights
 from ngsgpu.align.rules import Rules
 from ngsgpu.correct import cpu
 from ngsgpu.correct.corrections import CorrectionCollector, Corrections
-from ngsgpu.correct.forests.forest import NO_FOREST
 from ngsgpu.correct.params import CorrectionParameters
 from ngsgpu.correct.workspace import Workspace, sampled_anchors, sampled_errors
 from ngsgpu.jit import Integer
@@ -180,8 +179,8 @@ def correct_on_cpu(
     anchors = anchors_in_bucket_order(reads, tables)
     weights = quality_weights(reads.arrays.quality_bits)
     rules = observed_rules(reads, tables, parameters, coverage)
-    forests = parameters.forests(coverage)
-    collector = CorrectionCollector(reads.reads, forests.anchor.sure != NO_FOREST)
+    forests = parameters.forests(coverage, with_qualities=reads.arrays.quality_bits > 0)
+    collector = CorrectionCollector(reads.reads, forests.second)
     lock = threading.Lock()
     spaces = Shared(
         Workspace.allocate(

@@ -232,7 +232,9 @@ class AnchorCorrector:
             self._parameters, self._coverage = parameters, coverage
             rules = parameters.rules(coverage, paired=reads.paired)
             self.rules = RULES.on_device(**rules._asdict())
-            self.forests = DeviceForests(parameters.forests(coverage))
+            self.forests = DeviceForests(
+                parameters.forests(coverage, with_qualities=reads.quality_bits > 0)
+            )
             self.weights = cupy.asarray(quality_weights(reads.quality_bits))
             self.counters = cupy.zeros(COUNTERS, dtype=cupy.uint64)
             self._tier_numbers = [

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.correct.corrections import VOTES_THAT_DECIDE, Corrections
+from ngsgpu.correct.forests.forest import Second
 from ngsgpu.correct.gpu import RESULTS, AnchorCorrector
 from ngsgpu.correct.workspace import HIGH_QUALITY, LOW_QUALITY
 from ngsgpu.device.arena import room
@@ -46,7 +47,7 @@ def combine(correctors: Sequence[AnchorCorrector], few: int = FEW) -> Correction
     for begin in range(0, count, step):
         part = slice(begin, min(begin + step, count))
         results = _joined(correctors, part, on_host=count <= few)
-        start, length, counted = decide(results, correctors[0].forests.are_sure)
+        start, length, counted = decide(results, correctors[0].forests.second)
         _fetch(start, edit_start[part])
         _fetch(length, edit_count[part])
         own = np.empty_like(numbers)
@@ -114,10 +115,8 @@ def _module_of(array: Any) -> Any:
     return cupy
 
 
-def decide(results: dict[str, Any], by_forest: bool = False) -> tuple[Any, Any, Any]:
+def decide(results: dict[str, Any], second_counts: Second = "equal") -> tuple[Any, Any, Any]:
     """First edit and number of edits of each read; int64[5], the reads of each kind.
-
-    ``by_forest``: a forest decided, and the second correction counts unless the first is confirmed.
 
     The kinds are those of ``Corrections``, in its order; arrays are NumPy's or CuPy's.
     """
@@ -129,7 +128,9 @@ def decide(results: dict[str, Any], by_forest: bool = False) -> tuple[Any, Any, 
     confirmed = agreed & (votes == results["edit_hash"])
     completed = agreed & ~confirmed & (votes == results["complete_hash"])
     rejected = decided & ~confirmed & ~completed
-    second = low & ~confirmed if by_forest else completed
+    second = {
+        "equal": completed, "rejected": decided & ~confirmed, "unconfirmed": low & ~confirmed
+    }[second_counts]  # fmt: skip
     start = module.where(second, results["complete_start"], results["edit_start"])
     length = module.where(second, results["complete_count"], results["edit_count"])
     length = length * (second | ~rejected)

@@ -136,8 +136,9 @@ __device__ void correct_anchor(const Reads& reads, const AmbiguousBases& all_amb
     for (int complete = 0; complete < (high ? 1 : 2); ++complete) {
         const int edits = decide(reads, weights, rules, msa, qualities,
                                  replace || (complete && !by_forest), crowded, high, gap,
-                                 msa.ambiguous, complete ? sure : chosen, changed, planes,
-                                 results, block, thread);
+                                 msa.ambiguous, complete ? sure : chosen,
+                                 rules.variant_reads && !complete, changed, planes, results,
+                                 block, thread);
         if (thread == 0) {
             const uint64_t hash = high ? 0 : hash_bits(planes, 0, msa.length, 0);
             if (complete) {

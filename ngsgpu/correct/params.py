@@ -32,6 +32,9 @@ MIN_VARIANT_READS = 3
 UNEXPLAINED = 0.002
 """Probability that an error of a read is found in enough others by chance, at most."""
 
+UNEXPLAINED_PAIR = 0.01
+"""The same of an error of Q30 or above in one other read, with such a quality there, too."""
+
 NEVER = (1 << 31) - 1
 
 
@@ -128,15 +131,16 @@ class CorrectionParameters:
         most=MAX_READ_LENGTH,
     )
     model: Read = option(
-        "none",
-        "none|default|FILE",
-        "Trained forests that decide where an alignment is unclear: none (fixed thresholds), "
-        "default (those that come with ngsgpu), or a file of ngsgpu train export.",
+        "auto",
+        "auto|none|default|FILE",
+        "Trained forest that changes what fixed thresholds leave: default (that which comes with "
+        "ngsgpu), none, or a file of ngsgpu train export; auto: default, but none with --classic "
+        "and for reads without qualities.",
     )
     anchor_threshold: float | None = option(
         None,
         "P",
-        "With --model, least probability at which a base of the read itself is changed.",
+        "Least probability at which the forest changes a base of the read itself.",
         shown_default="the model's",
         above=0,
         below=1,
@@ -144,7 +148,7 @@ class CorrectionParameters:
     candidate_threshold: float | None = option(
         None,
         "P",
-        "The same for a base of an overlapping read.",
+        "With --classic, the same for a base of an overlapping read.",
         shown_default="the model's",
         above=0,
         below=1,
@@ -181,41 +185,72 @@ class CorrectionParameters:
     def __post_init__(self) -> None:
         for name in ("anchor_threshold", "candidate_threshold"):
             threshold = getattr(self, name)
-            if threshold is not None and self.model == "none":
+            if threshold is not None and self.chosen_model() == "none":
                 raise UsageError(f"`{name}` is for `model`; add `model='default'`, or leave it out")
-        if self.model != "none":
+        if self.model not in ("auto", "none"):
             from ngsgpu.correct.forests.forest import load_model
 
             load_model(self.model)
+        if self.candidate_threshold is not None and not self.classic:
+            raise UsageError(
+                "`candidate_threshold` is for `classic`, without which forests change no bases of "
+                "other reads; add `classic=True`, or leave it out"
+            )
         if self.classic and self.keep_variants is not None:
             raise UsageError("`classic` keeps no variants; leave out `keep_variants`")
 
-    def forests(self, coverage: float) -> Forests:
+    def chosen_model(self, *, with_qualities: bool = True) -> str:
+        """The model for reads with or without qualities: ``none``, ``default`` or a file."""
+        if self.model != "auto":
+            return self.model
+        return "default" if with_qualities and not self.classic else "none"
+
+    def forests(self, coverage: float, *, with_qualities: bool = True) -> Forests:
         """What decides on single positions, for a coverage (reads per position)."""
         from ngsgpu.correct.forests.forest import load_model, without_forests
 
-        model = load_model(self.model)
+        model = load_model(self.chosen_model(with_qualities=with_qualities))
         if model is None:
             return without_forests()
-        return model.forests(coverage, self.anchor_threshold, self.candidate_threshold)
+        if self.classic:
+            return model.forests(coverage, self.anchor_threshold, self.candidate_threshold)
+        return model.beside_rules(coverage, self.anchor_threshold)
 
-    def observed_rules(self, coverage: float, *, paired: bool, bases: int, errors: int) -> Rules:
-        """``rules`` for the errors among the Q20 bases of a sample."""
-        rate = (errors + 1) / (bases + 1 / TYPICAL_ERROR_RATE)
-        return self.rules(coverage, paired=paired, error_rate=min(rate, 0.1))
+    def observed_rules(
+        self,
+        coverage: float,
+        *,
+        paired: bool,
+        bases: int,
+        errors: int,
+        good_bases: int = 0,
+        good_errors: int = 0,
+    ) -> Rules:
+        """``rules`` for the errors among the Q20 bases of a sample, and its good ones, of Q30."""
+        rate, good_rate = (
+            min(0.1, (wrong + 1) / (seen + 1 / TYPICAL_ERROR_RATE))
+            for wrong, seen in ((errors, bases), (good_errors, good_bases))
+        )
+        return self.rules(coverage, paired=paired, error_rate=rate, good_error_rate=good_rate)
 
     def rules(
-        self, coverage: float, *, paired: bool, error_rate: float = TYPICAL_ERROR_RATE
+        self,
+        coverage: float,
+        *,
+        paired: bool,
+        error_rate: float = TYPICAL_ERROR_RATE,
+        good_error_rate: float = TYPICAL_ERROR_RATE,
     ) -> Rules:
-        """The integers for a coverage (reads per position) and an error rate of Q20 bases."""
+        """The integers for a coverage (reads per position) and error rates of Q20 and Q30 bases."""
         from ngsgpu.align.rules import Rules
 
         if self.classic:
-            variants, depths = 0, (NEVER,) * 8
+            variants, depths, pair_depth = 0, (NEVER,) * 8, 0
         elif self.keep_variants is not None:
-            variants, depths = self.keep_variants, (NEVER,) * 8
+            variants, depths, pair_depth = self.keep_variants, (NEVER,) * 8, 0
         else:
             variants, depths = MIN_VARIANT_READS, variant_depths(error_rate)
+            pair_depth = math.floor(3 * UNEXPLAINED_PAIR / good_error_rate)
         # Of a bucket no more than a window is looked at: amplicons have thousands of reads a place.
         seen = coverage if self.classic else min(coverage, self.minhash.window(coverage))
         e = self.error_rate
@@ -244,6 +279,7 @@ class CorrectionParameters:
             margin=self.margin,
             variant_reads=variants,
             variant_depths=depths,
+            pair_depth=pair_depth,
             compared_weight=0 if self.classic else _weight(1 - 10 ** (-self.compared_quality / 10)),
             evidence_weight=_weight(self.evidence_reads),
             evidence_ratio=self.evidence_ratio,

@@ -20,8 +20,8 @@ LOW_QUALITY = 2
 
 # Counters of a run, in this order (``ngsgpu.correct.stats``).
 (ANCHORS, ALONE, CROWDED, HIGH, LOW, FOUND, ALIGNED, KEPT, REFINED_AWAY, Q20_BASES,
- Q20_ERRORS) = range(11)  # fmt: skip
-COUNTERS = 11
+ Q20_ERRORS, Q30_BASES, Q30_ERRORS) = range(13)  # fmt: skip
+COUNTERS = 13
 
 SAMPLE = 4096
 """Anchors whose errors are counted first, so that alleles can be told from them."""
@@ -35,8 +35,13 @@ def sampled_anchors(reads: int, mates: int) -> NDArray[np.uint32]:
 
 
 def sampled_errors(counters: NDArray[Any]) -> dict[str, int]:
-    """The Q20 bases of anchors, and the errors among them."""
-    return {"bases": int(counters[Q20_BASES]), "errors": int(counters[Q20_ERRORS])}
+    """The Q20 bases of anchors, and the errors among them, and the same of Q30 bases."""
+    return {
+        "bases": int(counters[Q20_BASES]),
+        "errors": int(counters[Q20_ERRORS]),
+        "good_bases": int(counters[Q30_BASES]),
+        "good_errors": int(counters[Q30_ERRORS]),
+    }
 
 
 class Workspace(NamedTuple):
@@ -53,7 +58,7 @@ class Workspace(NamedTuple):
         ambiguous: uint8[max length], 1 where the anchor's own base is ambiguous.
         consensus: uint64, planes of a candidate's corrected sequence.
         edits: uint32, position << 2 | base; for each anchor its correction, followed, for low
-            quality, by its complete one or, with a forest, what that is sure of.
+            quality, by its complete one or, with a forest, what that alone is sure of.
         edit_reads: uint32, anchors with a correction record, in the order of ``edits``.
         edit_ends: int64[., 2], ends in ``edits`` of the two corrections of each of them.
         edit_hashes: uint64[., 2], hashes of the two corrected sequences (low quality only).

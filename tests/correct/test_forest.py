@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import replace
 from pathlib import Path
 from random import Random
 
@@ -67,9 +66,7 @@ def test_nothing_is_decided_by_threads_or_batches(scenario: Scenario, seed: int)
     forests = Forests.random(Random(seed))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("ngsgpu.correct.forests.forest.load_model", lambda name: forests.model)
-        parameters = replace(scenario.parameters, classic=True, keep_variants=None)
-        classic = replace(scenario, parameters=parameters)
-        own = WithForests(classic, forests)
+        own = WithForests(scenario, forests)
         for threads, anchors in ((1, 1), (2, 7), (4, 10_000)):
             assert_equal(own, RunOptions(threads=threads, units_per_task=anchors))  # type: ignore[arg-type]
 

@@ -47,6 +47,11 @@ Link = Literal["logit", "mean"]
 """What the trees' sum is: the logit of the probability, or the sum of as many probabilities."""
 
 
+Second = Literal["equal", "rejected", "unconfirmed"]
+"""When the second correction of a low-quality anchor counts: if the candidate corrections equal it,
+if they reject the first, or unless they confirm the first."""
+
+
 class ForestArrays(NamedTuple):
     """A forest as passed to kernels.
 
@@ -71,6 +76,13 @@ class Forests(NamedTuple):
     anchor: ForestArrays
     candidate: ForestArrays
     coverage: int
+
+    @property
+    def second(self) -> Second:
+        """When the second correction of an anchor counts."""
+        if self.anchor.sure == NO_FOREST:
+            return "equal"
+        return "rejected" if self.anchor.sure == self.anchor.threshold else "unconfirmed"
 
 
 @njit(nogil=True, cache=True)
@@ -282,6 +294,17 @@ class Model:
         return Forests(
             self.anchor.arrays(anchor), self.candidate.arrays(candidate), fixed_coverage(coverage)
         )
+
+    def beside_rules(self, coverage: float, anchor: float | None = None) -> Forests:
+        """For kernels in which the anchor forest changes what rules leave, if it is sure.
+
+        Args:
+            coverage: reads per genome position.
+            anchor: least probability for a change; None: that at which the model is sure.
+        """
+        arrays = self.anchor.arrays(self.anchor.sure if anchor is None else anchor)
+        sure = arrays._replace(sure=arrays.threshold)
+        return Forests(sure, no_trees(), fixed_coverage(coverage))
 
 
 def fixed_coverage(coverage: float) -> int:

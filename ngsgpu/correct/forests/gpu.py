@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from ngsgpu.correct.forests.forest import NO_FOREST, ForestArrays, Forests
+from ngsgpu.correct.forests.forest import ForestArrays, Forests
 from ngsgpu.device.cuda.structs import Struct
 
 FOREST: Final = Struct(__name__, "Forest", {
@@ -28,14 +28,14 @@ class DeviceForests:
     """Both forests on the current GPU.
 
     Attributes:
-        are_sure: whether a forest decides unless candidate corrections confirm.
+        second: when the second correction of an anchor counts.
         struct: the structs ``FOREST`` of the anchors' and the candidates', for kernels.
     """
 
     def __init__(self, forests: Forests) -> None:
         import cupy
 
-        self.are_sure = forests.anchor.sure != NO_FOREST
+        self.second = forests.second
         self._arrays: list[Any] = []
         parts = [self._placed(one, forests.coverage) for one in (forests.anchor, forests.candidate)]
         self.struct = cupy.concatenate(parts)

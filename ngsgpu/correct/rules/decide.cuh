@@ -8,29 +8,30 @@
 
 constexpr int RARE = 50;  // of ngsgpu/correct/rules/decide.py
 
-// Count the anchor's Q20 bases, and those that differ from the consensus and are rare.
+// Count the anchor's Q20 and Q30 bases, and those that differ from the consensus and are rare.
 __device__ __forceinline__ void count_errors(const Reads& reads, const Weight* weights,
                                              const Msa& msa, const uint8_t* qualities,
                                              Block& block, int thread) {
-    int bases = 0, errors = 0;
+    int counts[4] = {0, 0, 0, 0};  // of a warp
     for (int first = 0; first < msa.length; first += blockDim.x) {
         const int position = first + thread, column = position + msa.margin;
-        const bool q20 =
-            position < msa.length &&
-            weights[quality_code(qualities, int(reads.quality_bits), position)] >= Q20_WEIGHT;
-        bool error = q20 && msa.anchor[position] != msa.consensus[column];
+        int weight = 0;
+        if (position < msa.length)
+            weight = weights[quality_code(qualities, int(reads.quality_bits), position)];
+        bool error = weight >= Q20_WEIGHT && msa.anchor[position] != msa.consensus[column];
         if (error) {
             int depth = 0;
             for (int base = 0; base < 4; ++base) depth += q20_reads(msa, column, base);
             error = q20_reads(msa, column, msa.anchor[position]) <= max(1, depth / RARE);
         }
-        bases += __syncthreads_count(q20);
-        errors += __syncthreads_count(error);
+        counts[0] += __popc(__ballot_sync(~0u, weight >= Q20_WEIGHT));
+        counts[1] += __popc(__ballot_sync(~0u, error));
+        counts[2] += __popc(__ballot_sync(~0u, weight >= Q30_WEIGHT));
+        counts[3] += __popc(__ballot_sync(~0u, error && weight >= Q30_WEIGHT));
     }
-    if (thread == 0) {
-        block.counters[Q20_BASES] += bases;
-        block.counters[Q20_ERRORS] += errors;
-    }
+    if ((thread & 31) == 0 && counts[0])
+        for (int i = 0; i < 4; ++i)
+            atomicAdd(&block.counters[Q20_BASES + i], (unsigned long long)counts[i]);
 }
 
 // Whether the reads with the consensus outweigh the others, without the anchor; where there are no
@@ -51,13 +52,13 @@ __device__ __forceinline__ bool outweighs(const Reads& reads, const Weight* weig
            rules.evidence_weight + rules.evidence_ratio * others;
 }
 
-// Whether a position of the anchor is changed to the consensus of its column; ``chosen``, if a
-// forest decides, has the positions that it changes.
+// Whether a position of the anchor is changed to the consensus of its column; ``chosen``, if there
+// is a forest, has the positions that it changes, beside the rules or in their place.
 __device__ __forceinline__ bool changes(const Reads& reads, const Weight* weights,
                                         const Rules& rules, const Msa& msa, const uint8_t* qualities,
                                         bool replace, bool crowded, bool high,
                                         const Gap& gap, const uint32_t* ambiguous,
-                                        const uint32_t* chosen, int position) {
+                                        const uint32_t* chosen, bool with_rules, int position) {
     if (gap.has(position)) return false;
     const int column = position + msa.margin;
     const int base = msa.consensus[column], own = msa.anchor[position];
@@ -67,8 +68,10 @@ __device__ __forceinline__ bool changes(const Reads& reads, const Weight* weight
         weights[quality_code(qualities, int(reads.quality_bits), position)] >= Q20_WEIGHT;
     const bool guarded = known && crowded && q20;
     if (known && ((msa.alleles[column] >> own) & 1)) return false;
-    if (known && chosen && (guarded || !high))
-        return (chosen[position >> 5] >> (position & 31)) & 1;
+    if (known && chosen && (guarded || !high)) {
+        const bool by_forest = (chosen[position >> 5] >> (position & 31)) & 1;
+        if (by_forest || !with_rules) return by_forest;
+    }
     if (guarded) return false;
     // Without qualities, the placeholder of an ambiguous base counts as Q20.
     if (!known && q20_reads(msa, column, base) == int(q20 && base == own)) return false;
@@ -85,7 +88,7 @@ __device__ __forceinline__ bool changes(const Reads& reads, const Weight* weight
 __device__ __forceinline__ int decide(const Reads& reads, const Weight* weights, const Rules& rules,
                       const Msa& msa, const uint8_t* qualities, bool replace, bool crowded,
                       bool high, const Gap& gap, const uint32_t* ambiguous, const uint32_t* chosen,
-                      uint32_t* changed, const Planes& edited, const Results& results,
+                      bool with_rules, uint32_t* changed, const Planes& edited, const Results& results,
                       Block& block, int thread) {
     // A multiple of 64, as the edited planes: a warp is together.
     const int rounded = (msa.length + 63) / 64 * 64;
@@ -93,7 +96,8 @@ __device__ __forceinline__ int decide(const Reads& reads, const Weight* weights,
     for (int position = thread; position < rounded; position += blockDim.x) {
         const bool inside = position < msa.length;
         const bool change = inside && changes(reads, weights, rules, msa, qualities, replace,
-                                              crowded, high, gap, ambiguous, chosen, position);
+                                              crowded, high, gap, ambiguous, chosen, with_rules,
+                                              position);
         int code = 0;
         if (inside) code = change ? msa.consensus[position + msa.margin] : msa.anchor[position];
         const uint32_t all = __ballot_sync(~0u, change);

@@ -6,13 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.align import msa
-from ngsgpu.align.alignment import Q20_WEIGHT, Alignments
+from ngsgpu.align.alignment import Q20_WEIGHT, Q30_WEIGHT, Alignments
 from ngsgpu.align.gap import in_gap
 from ngsgpu.align.msa import Columns, support_of
 from ngsgpu.align.rules import Rules
 from ngsgpu.correct.forests import features
 from ngsgpu.correct.forests.forest import NO_FOREST, accepts
-from ngsgpu.correct.workspace import Q20_BASES, Q20_ERRORS, Workspace
+from ngsgpu.correct.workspace import Q20_BASES, Q20_ERRORS, Q30_BASES, Q30_ERRORS, Workspace
 from ngsgpu.jit import Integer, njit
 from ngsgpu.readset import ReadArrays
 from ngsgpu.readset.cpu import quality_code, quality_start, read_length
@@ -111,6 +111,40 @@ def outweighs(
 
 
 @njit(nogil=True, cache=True)
+def accepted_by_rules(
+    reads: ReadArrays,
+    weights: NDArray[np.int32],
+    rules: Rules,
+    columns: Columns,
+    quality: Integer,
+    position: Integer,
+    known: bool | np.bool,
+    replace: bool | np.bool,
+) -> bool | np.bool:
+    """Whether the columns suffice to change a position of an anchor to the consensus.
+
+    With ``replace`` they do, otherwise the position itself must be certain. An ambiguous base needs
+    another read that has the new base at Q20, not its own placeholder.
+    """
+    column = position + rules.margin
+    base = columns.consensus[column]
+    if not known:
+        # Without qualities the placeholder counts as Q20.
+        q20 = weights[quality_code(reads, quality, position)] >= Q20_WEIGHT
+        own = np.int64(q20 and base == columns.anchor[position])
+        if msa.q20_reads(columns.sums, column, base) == own:
+            return False
+    if replace:
+        return True
+    if rules.variant_reads:
+        return outweighs(reads, weights, rules, columns, quality, position)
+    own = msa.q20_reads(columns.sums, column, columns.anchor[position])
+    if known and own > rules.position_max_reads:
+        return False
+    return support_of(columns.sums, column, base) >= rules.position_support
+
+
+@njit(nogil=True, cache=True)
 def decide(
     reads: ReadArrays,
     weights: NDArray[np.int32],
@@ -125,56 +159,46 @@ def decide(
     count: Integer,
     high: bool | np.bool,
     threshold: int,
+    with_rules: bool,
 ) -> Integer:
     """Write an anchor's edits from index ``edit`` of ``work.edits``; return the index after them.
 
-    With ``replace`` every base becomes the consensus, otherwise only positions with high support
-    whose base has hardly any Q20 reads. An ambiguous base is treated like an error, but only
-    replaced by a base that another read has at Q20, not by its own placeholder. A crowded anchor
-    sees only some reads of a repeat, perhaps none from the same copy, so its Q20 bases are kept.
+    Rules decide (``accepted_by_rules``). A crowded anchor sees only some reads of a repeat, perhaps
+    none from the same copy, so its Q20 bases are kept.
 
-    With a ``threshold`` the anchor forest decides instead: on all known bases of MSAs that are not
-    of ``high`` quality, and on the Q20 bases of crowded anchors.
+    With a ``threshold`` the anchor forest decides on all known bases of MSAs that are not of
+    ``high`` quality, and on the Q20 bases of crowded anchors: ``with_rules`` on what the rules
+    leave, otherwise in their place.
     """
     columns = work.columns
     quality = quality_start(reads, anchor)
-    length = read_length(reads, anchor)
-    for position in range(length):
+    recording = len(work.samples.rows) > 0
+    for position in range(read_length(reads, anchor)):
         if in_gap(gap, position):
             continue
         column = position + rules.margin
-        base = columns.consensus[column]
         known = not work.ambiguous[position]
-        if base == columns.anchor[position] and known:
+        if columns.consensus[column] == columns.anchor[position] and known:
             continue
-        q20 = weights[quality_code(reads, quality, position)] >= Q20_WEIGHT
-        guarded = known and crowded and q20
         if known and (columns.alleles[column] >> columns.anchor[position]) & 1:
             continue
-        if known and threshold != NO_FOREST and (guarded or not high):
-            if not chosen_by_forest(
+        guarded = (
+            known and crowded and weights[quality_code(reads, quality, position)] >= Q20_WEIGHT
+        )
+        asked = known and threshold != NO_FOREST and (guarded or not high)
+        changed = (
+            not guarded
+            and (with_rules or not asked)
+            and accepted_by_rules(reads, weights, rules, columns, quality, position, known, replace)
+        )
+        if asked and (recording or not changed):
+            chosen = chosen_by_forest(
                 reads, weights, rules, anchor, candidates, count, crowded, work, position, threshold
-            ):
-                continue
-        elif guarded:
-            continue
-        else:
-            if not known:
-                # Without qualities the placeholder counts as Q20.
-                own = np.int64(q20 and base == columns.anchor[position])
-                if msa.q20_reads(columns.sums, column, base) == own:
-                    continue
-            if not replace and rules.variant_reads:
-                if not outweighs(reads, weights, rules, columns, quality, position):
-                    continue
-            elif not replace:
-                own = msa.q20_reads(columns.sums, column, columns.anchor[position])
-                if known and own > rules.position_max_reads:
-                    continue
-                if support_of(columns.sums, column, base) < rules.position_support:
-                    continue
-        work.edits[edit] = np.uint32((position << 2) | base)
-        edit += 1
+            )
+            changed = changed or chosen
+        if changed:
+            work.edits[edit] = np.uint32((position << 2) | columns.consensus[column])
+            edit += 1
     return edit
 
 
@@ -187,12 +211,14 @@ def count_errors(
     columns: Columns,
     counters: NDArray[np.int64],
 ) -> None:
-    """Count the anchor's Q20 bases, and those that differ from the consensus and are rare."""
+    """Count the anchor's Q20 and Q30 bases, and the rare ones that differ from the consensus."""
     quality = quality_start(reads, anchor)
     for position in range(read_length(reads, anchor)):
-        if weights[quality_code(reads, quality, position)] < Q20_WEIGHT:
+        weight = weights[quality_code(reads, quality, position)]
+        if weight < Q20_WEIGHT:
             continue
         counters[Q20_BASES] += 1
+        counters[Q30_BASES] += weight >= Q30_WEIGHT
         column = position + rules.margin
         base = columns.anchor[position]
         if base == columns.consensus[column]:
@@ -202,3 +228,4 @@ def count_errors(
             depth += msa.q20_reads(columns.sums, column, other)
         if msa.q20_reads(columns.sums, column, base) <= max(1, depth // RARE):
             counters[Q20_ERRORS] += 1
+            counters[Q30_ERRORS] += weight >= Q30_WEIGHT

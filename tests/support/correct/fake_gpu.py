@@ -446,7 +446,7 @@ class FakeGpus:
             host.max_length,
             parameters.minhash.hashes,
             parameters.margin,
-            parameters.forests(self.coverage),
+            parameters.forests(self.coverage, with_qualities=self.reads.arrays.quality_bits > 0),
         )
         weights = quality_weights(reads.quality_bits)
         done: Any = 0

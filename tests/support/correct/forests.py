@@ -90,10 +90,9 @@ class Forests:
         return total
 
     def scenario(self, scenario: Scenario, path: Path) -> Scenario:
-        """The same, to be corrected with these forests, otherwise as CARE."""
+        """The same, to be corrected with these forests, as CARE does or beside our rules."""
         self.model.save(path)
-        parameters = replace(scenario.parameters, model=str(path), classic=True, keep_variants=None)
-        return replace(scenario, parameters=parameters)
+        return replace(scenario, parameters=replace(scenario.parameters, model=str(path)))
 
 
 class ForestCorrector(oracle.Corrector):
@@ -180,8 +179,9 @@ class ForestCorrector(oracle.Corrector):
         quality: str,
         crowded: bool,
         bound: int,
+        with_rules: bool,
     ) -> dict[int, str]:
-        """The anchor's edits where the forest's sum reaches the bound."""
+        """The anchor's edits where the forest's sum reaches the bound, and those by the rules."""
         own = self.reads[anchor]
         classic = self.edits(anchor, columns, kept, whole=quality != "low", crowded=crowded)
         alleles, gap = self.alleles(anchor, columns, kept), self.gap(anchor, columns)
@@ -192,9 +192,10 @@ class ForestCorrector(oracle.Corrector):
                 continue
             if old in alleles[position]:
                 asked = False
+            by_rules = with_rules or position in own.ambiguous or not asked
+            if by_rules and position in classic:
+                result[position] = classic[position]
             if position in own.ambiguous or not asked:
-                if position in classic:
-                    result[position] = classic[position]
                 continue
             new = consensus(columns[position])
             if new == old:
@@ -205,6 +206,8 @@ class ForestCorrector(oracle.Corrector):
         return result
 
     def corrected(self, anchor: int, columns: Columns, c: Candidate) -> str:
+        if not self.p.classic:
+            return super().corrected(anchor, columns, c)
         length, read = len(self.reads[anchor]), c.aligned_offset
         bound = self.forests.model.candidate.arrays().threshold
         end = c.shift + len(read)
@@ -240,9 +243,13 @@ class ForestCorrector(oracle.Corrector):
         quality = self.classify(anchor, columns)
         forest = self.forests.model.anchor.arrays()
         own, sure = (
-            self.forest_edits(anchor, columns, kept, quality, crowded, bound)
-            for bound in (forest.threshold, forest.sure)
-        )
+            self.forest_edits(
+                anchor, columns, kept, quality, crowded,
+                bound=forest.threshold if first and self.p.classic else forest.sure,
+                with_rules=first and not self.p.classic,
+            )
+            for first in (True, False)
+        )  # fmt: skip
         votes = self.votes(anchor, columns, kept) if quality == "high" else []
         self.counts["high"] += quality == "high"
         return Decision(self.standing(anchor, columns, quality), own, sure, votes)
@@ -251,6 +258,7 @@ class ForestCorrector(oracle.Corrector):
         self, number: int, decision: Decision | None, votes: list[str]
     ) -> tuple[str, dict[int, str]]:
         outcome, edits = super().outcome(number, decision, votes)
-        if outcome in ("anchor only", "completed", "rejected") and decision is not None:
+        unconfirmed = ("anchor only",) if self.p.classic else ()
+        if outcome in ("completed", "rejected", *unconfirmed) and decision is not None:
             return outcome, decision.complete
         return outcome, edits

@@ -23,10 +23,13 @@ from tests.support.correct.alignment import (
     Read,
     consensus,
     exact,
+    quality_weight,
     support,
     units,
 )
 from tests.support.minhash.oracle import Placement, reverse_complement
+
+Q30 = quality_weight(30)
 
 
 @dataclass
@@ -59,7 +62,7 @@ class Corrector(Aligner):
         self, reads: list[Read], parameters: CorrectionParameters, coverage: float, *, paired: bool
     ) -> None:
         super().__init__(reads, parameters, coverage, paired=paired)
-        self.q20_error_rate = 0.001
+        self.q20_error_rate = self.q30_error_rate = 0.001
         # Of the columns asked for last.
         self._alleles: tuple[Columns | None, dict[int, set[str]]] = None, {}
 
@@ -95,6 +98,12 @@ class Corrector(Aligner):
             reads += 1
         return reads
 
+    def pair_suffices(self, depth: int) -> bool:
+        """Whether two reads of Q30 make an allele where ``depth`` reads are sure of their base."""
+        if self.p.keep_variants is not None:
+            return False
+        return depth <= math.floor(3 * 0.01 / self.q30_error_rate)
+
     def alleles(self, anchor: int, columns: Columns, kept: list[Candidate]) -> dict[int, set[str]]:
         """The bases of each column that errors do not explain, beside the consensus."""
         if self._alleles[0] is columns:
@@ -110,24 +119,27 @@ class Corrector(Aligner):
         ]
         for column in range(-self.p.margin, len(own) + self.p.margin):
             cells = columns[column]
-            needed = self.needed(sum(cell.q20 for cell in cells.values()))
+            depth = sum(cell.q20 for cell in cells.values())
+            needed = self.needed(depth)
             for base in set("ACGT") - {consensus(cells)}:
-                if cells[base].q20 < needed:
-                    continue
                 carriers = [
                     (
                         read // 2 if self.paired else read,
                         shift + len(row) if turned else shift,
                         turned,
+                        row.weights[column - shift],
                     )
                     for read, row, shift, turned in rows
                     if 0 <= column - shift < len(row)
                     and row.bases[column - shift] == base
                     and row.q20[column - shift]
                 ]
-                fragments = {fragment for fragment, _, _ in carriers}
-                ends = {carrier[1:] for carrier in carriers}
-                if min(len(fragments), len(ends)) >= needed or len(carriers) >= needed + 2:
+                if len(carriers) >= needed:
+                    if len(carriers) >= needed + 2 or independent(carriers) >= needed:
+                        result[column].add(base)
+                    continue
+                sure = [own for own in carriers if own[3] >= Q30]
+                if self.pair_suffices(depth) and independent(sure) >= 2:
                     result[column].add(base)
         return result
 
@@ -263,7 +275,7 @@ class Corrector(Aligner):
         """Take the error rate of sure bases from a sample of the reads."""
         mates = 2 if self.paired else 1
         every = max(8, math.ceil(len(self.reads) // mates / 4096))
-        bases = errors = 0
+        bases = errors = good_bases = good_errors = 0
         for first in range(0, len(self.reads) // mates * mates, every * mates):
             _, aligned = self.aligned(range(first, first + mates))
             for anchor, laid in aligned.items():
@@ -276,8 +288,12 @@ class Corrector(Aligner):
                         bases += 1
                         depth = sum(cell.q20 for cell in columns[position].values())
                         rare = columns[position][old].q20 <= max(1, depth // 50)
-                        errors += rare and old != consensus(columns[position])
+                        wrong = rare and old != consensus(columns[position])
+                        errors += wrong
+                        good_bases += own.weights[position] >= Q30
+                        good_errors += wrong and own.weights[position] >= Q30
         self.q20_error_rate = min(0.1, (errors + 1) / (bases + 1000))
+        self.q30_error_rate = min(0.1, (good_errors + 1) / (good_bases + 1000))
 
     def correct(self) -> Result:
         self.observe()
@@ -325,6 +341,11 @@ class Corrector(Aligner):
         for position, base in edits.items():
             bases[position] = base
         return "".join(bases)
+
+
+def independent(carriers: list[tuple[int, int, bool, int]]) -> int:
+    """How many differ in their fragments, and in their ends."""
+    return min(len({own[0] for own in carriers}), len({own[1:3] for own in carriers}))
 
 
 def in_gap(gap: tuple[int, int, int], position: int) -> bool:

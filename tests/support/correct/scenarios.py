@@ -140,6 +140,7 @@ def parameters(draw: st.DrawFn, depth: float) -> CorrectionParameters:
         refine_factor=draw(st.sampled_from([0.3, 0.3, 0.15])),
         refine_rounds=draw(st.sampled_from([5, 5, 1, 0])),
         margin=draw(st.sampled_from([15, 15, 3, 0])),
+        model="none",
         **draw(st.sampled_from([{}, {"classic": True}, {"classic": True}, {"keep_variants": 2}])),
     )
 
