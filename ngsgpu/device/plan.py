@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar, Final, Self, TypeVar
 
 from ngsgpu.device.arena import ALIGNMENT
@@ -60,6 +60,11 @@ class Allocation:
     steps: tuple[str, ...] = ()
     arrays: int = 0
     on_host: bool = False
+
+
+def listed(allocations: Iterable[Allocation]) -> list[dict[str, Any]]:
+    """Allocations as JSON."""
+    return [asdict(own) for own in allocations]
 
 
 def peak_bytes(allocations: Iterable[Allocation]) -> int:
