@@ -2,7 +2,7 @@
 
 A stage lists what it takes (``Allocation``) by each of its plans, from the best one to the one that
 takes least. What is in use at a time, the shares of several GPUs, the choice of a plan that fits
-the budget (``gpu_memory`` or the free memory), and what users are told are the same for all stages
+the budget (``gpu_memory`` or the free memory), and the messages are the same for all stages
 (``MemoryPlan``, ``first_fitting``).
 """
 
