@@ -26,6 +26,7 @@ from ngsgpu.readset.cpu import ReadArrays, plane_start, read_length
 from ngsgpu.readset.readset import AmbiguousBases, ReadSet
 from ngsgpu.sequence.codec import base_at, set_base
 from ngsgpu.sequence.hashing import mix64
+from ngsgpu.sequence.kmers import roll
 
 FEWEST: Final = 2
 """Neighbouring k-mers of other reads that must agree on a base."""
@@ -301,8 +302,7 @@ def _write_kmer(
     complement = np.uint64(0)
     for i in range(k):
         code = np.uint64(base_at(reads.planes, start, words, first + i))
-        kmer = (kmer << np.uint64(2)) | code
-        complement |= (np.uint64(3) - code) << np.uint64(2 * i)
+        kmer, complement = roll(kmer, complement, code, k)
     kmers[row] = min(kmer, complement)
     ways[row] = precedes if kmer < complement else (precedes ^ 1) | 2
 
@@ -321,8 +321,6 @@ def find_hits(
 
     A hit is an index of the counts, slot x 8 + 4 if it precedes the canonical k-mer + base.
     """
-    mask = (np.uint64(1) << np.uint64(2 * k)) - np.uint64(1)
-    top = np.uint64(2 * (k - 1))
     entry = np.searchsorted(unknown.reads, np.uint32(first))
     found = 0
     for read in range(first, last):
@@ -342,8 +340,7 @@ def find_hits(
                 at += 1
                 known = 0
             code = np.uint64(base_at(reads.planes, start, words, position))
-            kmer = ((kmer << np.uint64(2)) | code) & mask
-            complement = (complement >> np.uint64(2)) | ((np.uint64(3) - code) << top)
+            kmer, complement = roll(kmer, complement, code, k)
             if known < k:
                 continue
             canonical = min(kmer, complement)
