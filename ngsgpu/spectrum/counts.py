@@ -25,7 +25,7 @@ _NO_COUNTS = np.empty(0, dtype=np.uint16)
 _3 = np.uint64(3)
 
 
-class KmerCounts(NamedTuple):
+class RepeatedKmers(NamedTuple):
     """Counts of k-mers.
 
     Attributes:
@@ -107,7 +107,7 @@ def count_reads(
     threads: int = 1,
     part_bits: int = 0,
     advance: Callable[[int], None] = lambda kmers: None,
-) -> KmerCounts:
+) -> RepeatedKmers:
     """Count the canonical k-mers of a read set.
 
     Args:
@@ -125,8 +125,8 @@ def count_reads(
         parts += list(zip(kmers, counts, strict=True))
         advance(1)
     if not parts:
-        return KmerCounts(np.empty(0, np.uint64), _NO_COUNTS, histogram)
-    return KmerCounts(
+        return RepeatedKmers(np.empty(0, np.uint64), _NO_COUNTS, histogram)
+    return RepeatedKmers(
         np.concatenate([kmers for kmers, _ in parts]),
         np.concatenate([counts for _, counts in parts]),
         histogram,

@@ -61,7 +61,7 @@ def sample_text(
     return found
 
 
-class KmerCounts:
+class SampleCounts:
     """Distinct k-mers of a sample and how often each occurs.
 
     Args:
