@@ -42,7 +42,7 @@ with 1 to 5 unknown bases; see ``docs/correct.md``."""
 ROUNDS: Final = 4
 
 WORTHWHILE: Final = 16
-"""Another round needs new neighbours of one in so many unknown bases."""
+"""Another round needs new neighbours of at least 1 / this of the unknown bases."""
 
 KMERS_AT_A_TIME: Final = 1 << 20
 """Distinct k-mers in a table; more are looked up in several rounds through the reads."""
@@ -123,7 +123,7 @@ def fill(filler: Filler, unknown: AmbiguousBases, bases: int) -> int:
 
 
 def kmer_length(bases: int) -> int:
-    """The k for reads of so many bases: odd, so that none is its own reverse complement."""
+    """The k for reads with a number of bases: odd, so that none is its own reverse complement."""
     shortest = (max(bases - 1, 1).bit_length() + 1) // 2
     return min(31, (shortest + EXTRA_BASES) | 1)
 
@@ -158,7 +158,7 @@ def _choose(totals: NDArray[np.int64]) -> NDArray[np.uint8]:
 def _without(
     unknown: AmbiguousBases, reads: NDArray[np.uint32], known: NDArray[np.bool_]
 ) -> AmbiguousBases:
-    """Those unknown bases that are not known now; ``reads`` has the read of each."""
+    """The unknown bases that are not known now; ``reads`` has the read of each."""
     left = reads[~known]
     distinct, first = np.unique(left, return_index=True)
     start = np.append(first, len(left)).astype(np.int64)
