@@ -11,7 +11,6 @@ which nothing was measured are left out.
 
 from __future__ import annotations
 
-import argparse
 import json
 import re
 import sys
@@ -22,6 +21,9 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
+
+from scripts.made import write_or_check  # noqa: E402
+
 PAGES = sorted(ROOT.glob("docs/*.md"))
 TABLE = re.compile(r"(?<=<!-- table of )(\S+)( -->\n).*?(?=<!-- end of table -->)", re.DOTALL)
 
@@ -335,23 +337,19 @@ def drawn(lines: list[list[str]]) -> str:
     return head + "|---|---|" + "---:|" * (len(kept) - 2) + "\n" + "".join(body)
 
 
+def pages() -> dict[Path, str]:
+    """Each page, with its tables as they have to be."""
+    return {
+        page: TABLE.sub(
+            lambda found: f"{found[1]}{found[2]}\n{table(found[1])}\n", page.read_text()
+        )
+        for page in PAGES
+    }
+
+
 def main() -> int:
     """Write the tables, or compare them; return the exit status."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--check", action="store_true", help="only say whether they are current")
-    check = parser.parse_args().check
-    status = 0
-    for page in PAGES:
-        text = page.read_text()
-        made = TABLE.sub(lambda found: f"{found[1]}{found[2]}\n{table(found[1])}\n", text)
-        if made == text:
-            continue
-        if not check:
-            page.write_text(made)
-        else:
-            print(f"{page} is out of date: run scripts/benchmark_tables.py", file=sys.stderr)
-            status = 1
-    return status
+    return write_or_check("scripts/benchmark_tables.py", __doc__ or "", pages)
 
 
 if __name__ == "__main__":

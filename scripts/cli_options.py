@@ -10,7 +10,6 @@ NAME -->` and `<!-- end of options -->`.
 
 from __future__ import annotations
 
-import argparse
 import re
 import sys
 from pathlib import Path
@@ -19,7 +18,12 @@ from ngsgpu.cli import app
 from ngsgpu.cli.adapter import Command, Group, commands_below
 from ngsgpu.declared.parameters import Parameter
 
-DOCS = Path(__file__).resolve().parents[1] / "docs"
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from scripts.made import write_or_check  # noqa: E402
+
+DOCS = ROOT / "docs"
 TABLE = re.compile(
     r"(?<=<!-- options of ngsgpu )([a-z -]+?)( -->\n).*?(?=<!-- end of options -->)", re.DOTALL
 )
@@ -112,20 +116,7 @@ def pages() -> dict[Path, str]:
 
 def main() -> int:
     """Write the pages, or compare them; return the exit status."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--check", action="store_true", help="only say whether they are current")
-    check = parser.parse_args().check
-    stale = [
-        (page, text)
-        for page, text in pages().items()
-        if not page.exists() or page.read_text() != text
-    ]
-    for page, text in stale:
-        if check:
-            print(f"{page} is out of date: run scripts/cli_options.py", file=sys.stderr)
-        else:
-            page.write_text(text)
-    return int(check and bool(stale))
+    return write_or_check("scripts/cli_options.py", __doc__ or "", pages)
 
 
 if __name__ == "__main__":

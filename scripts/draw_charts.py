@@ -7,7 +7,6 @@ scripts/draw_charts.py --check     only say whether they are up to date
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from pathlib import Path
@@ -17,37 +16,28 @@ ROOT: Final = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from scripts.charts import accuracy, chain, contigs, forms, others  # noqa: E402
+from scripts.made import write_or_check  # noqa: E402
 
 
 def _result(name: str) -> Any:
     return json.loads((ROOT / "benchmarks/results" / f"{name}.json").read_text())
 
 
-def charts() -> dict[str, str]:
-    """Each picture by its name."""
-    return {
+def charts() -> dict[Path, str]:
+    """Each picture by its file."""
+    drawn = {
         "accuracy": accuracy.draw(_result(accuracy.RESULT)),
         "chain": chain.draw(_result(chain.RESULT)),
         "contigs": contigs.draw(_result(contigs.RESULT)),
         "forms": forms.draw(_result(forms.RESULT)),
         "others": others.draw({name: _result(name) for name in others.RESULTS}),
     }
+    return {ROOT / "docs/images" / f"{name}.svg": text for name, text in drawn.items()}
 
 
 def main() -> int:
     """Draw, or compare; return the exit status."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--check", action="store_true", help="only say whether they are current")
-    check = parser.parse_args().check
-    status = 0
-    for name, text in charts().items():
-        path = ROOT / "docs/images" / f"{name}.svg"
-        if not check:
-            path.write_text(text)
-        elif not path.exists() or path.read_text() != text:
-            print(f"{path} is out of date: run scripts/draw_charts.py", file=sys.stderr)
-            status = 1
-    return status
+    return write_or_check("scripts/draw_charts.py", __doc__ or "", charts)
 
 
 if __name__ == "__main__":

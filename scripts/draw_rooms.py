@@ -12,7 +12,6 @@ imports: Python imports, wherever they stand in a file, and the CUDA headers inc
 
 from __future__ import annotations
 
-import argparse
 import ast
 import re
 import sys
@@ -23,6 +22,10 @@ from pathlib import Path
 from xml.sax.saxutils import escape
 
 ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from scripts.made import write_or_check  # noqa: E402
+
 DRAWING = ROOT / "docs/images/rooms.svg"
 PACKAGE = "ngsgpu"
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"](ngsgpu/[^>"]+)[>"]', re.MULTILINE)
@@ -190,21 +193,16 @@ def drawing(floors: list[list[Room]]) -> str:
 
 
 def main() -> int:
-    """Draw or check."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--check", action="store_true", help="write nothing")
-    arguments = parser.parse_args()
+    """Draw, or compare; return the exit status."""
     up: list[str] = []
-    text = drawing(make_floors(PACKAGE, read_layers(), read_imports(), up))
-    if not arguments.check:
-        DRAWING.write_text(text)
-    elif not DRAWING.exists() or DRAWING.read_text() != text:
-        up.append(f"{DRAWING.relative_to(ROOT)} is not up to date: run scripts/draw_rooms.py")
+
+    def made() -> dict[Path, str]:
+        return {DRAWING: drawing(make_floors(PACKAGE, read_layers(), read_imports(), up))}
+
+    status = write_or_check("scripts/draw_rooms.py", __doc__ or "", made)
     for line in up:
         print(f"draw_rooms: {line}", file=sys.stderr)
-    return int(bool(up))
+    return int(bool(up)) or status
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ Progress and times are left out.
 
 from __future__ import annotations
 
-import argparse
 import os
 import re
 import shutil
@@ -20,6 +19,10 @@ from pathlib import Path
 from typing import Final
 
 ROOT: Final = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from scripts.made import write_or_check  # noqa: E402
+
 PAGE: Final = ROOT / "docs/tasks.md"
 DATA: Final = ROOT / "tests/data"
 FILES: Final = {
@@ -70,17 +73,9 @@ def made(page: str) -> str:
 
 def main() -> int:
     """Write, or compare; return the exit status."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--check", action="store_true", help="only say whether they are current")
-    check = parser.parse_args().check
-    page = PAGE.read_text()
-    text = made(page)
-    if not check:
-        PAGE.write_text(text)
-    elif text != page:
-        print(f"{PAGE} is out of date: run scripts/task_outputs.py", file=sys.stderr)
-        return 1
-    return 0
+    return write_or_check(
+        "scripts/task_outputs.py", __doc__ or "", lambda: {PAGE: made(PAGE.read_text())}
+    )
 
 
 if __name__ == "__main__":

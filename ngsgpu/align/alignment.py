@@ -25,6 +25,7 @@ from ngsgpu.readset.cpu import (
     read_length,
 )
 from ngsgpu.sequence.codec import popcount, reverse_complement_plane
+from ngsgpu.sequence.probe import find_cell
 
 WEIGHT_BITS = 14
 """A weight of 1 is ``1 << WEIGHT_BITS``: 65,536 full weights still fit 31 bits."""
@@ -159,17 +160,6 @@ def mark_compared(
             if weights[quality_code(reads, quality, 64 * word + bit)] >= rules.compared_weight:
                 bits |= np.uint64(1) << np.uint64(bit)
         compared[word] = bits
-
-
-@njit(nogil=True, cache=True)
-def find_cell(
-    cells: NDArray[np.int32], size: int, reads: NDArray[np.int64], read: Integer
-) -> np.int64:
-    """Cell of a hash table of indices into ``reads`` where ``read`` is or belongs."""
-    cell = np.int64((np.uint64(read) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(40)) & (size - 1)
-    while cells[cell] >= 0 and reads[cells[cell]] != read:
-        cell = (cell + 1) & (size - 1)
-    return cell
 
 
 @njit(nogil=True, cache=True)

@@ -28,8 +28,8 @@ from ngsgpu.assemble.graph import (
     shift_out,
 )
 from ngsgpu.jit import Integer, njit
-from ngsgpu.kmers.cpu import is_less
 from ngsgpu.pool import map_all
+from ngsgpu.sequence.kmers import is_less
 
 _PART: Final = 1 << 16
 

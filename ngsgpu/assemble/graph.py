@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.jit import Integer, njit
-from ngsgpu.kmers.cpu import is_less
 from ngsgpu.pool import map_all
 from ngsgpu.sequence.intrinsics import prefetch
+from ngsgpu.sequence.kmers import find_row, is_less, roll_words, turn, unused_bits
 
 Places = NDArray[Any]
 """Nodes or directions, int32, or int64 in graphs of 2^30 nodes and more."""
@@ -31,12 +31,8 @@ _TOGETHER: Final = 16
 """Nodes whose neighbours are looked up together."""
 
 _ONE = np.uint64(1)
-_2 = np.uint64(2)
 _3 = np.uint64(3)
-_4 = np.uint64(4)
 _62 = np.uint64(62)
-_PAIRS = np.uint64(0x3333333333333333)
-_NIBBLES = np.uint64(0x0F0F0F0F0F0F0F0F)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,26 +134,6 @@ def fill_starts(kmers: NDArray[np.uint64], bits: int, starts: Places) -> None:
 
 
 @njit(nogil=True, cache=True)
-def turn(kmers: NDArray[np.uint64], i: Integer, k: int, out: NDArray[np.uint64], o: int) -> None:
-    """Write the reverse complement of k-mer ``i`` into row ``o`` of ``out``."""
-    words = kmers.shape[1]
-    unused = np.uint64(2 * (32 * words - k))
-    for j in range(words):
-        word = ~kmers[i, words - 1 - j]
-        word = ((word >> _2) & _PAIRS) | ((word & _PAIRS) << _2)
-        word = ((word >> _4) & _NIBBLES) | ((word & _NIBBLES) << _4)
-        turned = np.uint64(0)
-        for _ in range(8):
-            turned = (turned << np.uint64(8)) | (word & np.uint64(255))
-            word >>= np.uint64(8)
-        out[o, j] = turned
-    if unused > 0:
-        for j in range(words):
-            rest = out[o, j + 1] >> (np.uint64(64) - unused) if j + 1 < words else np.uint64(0)
-            out[o, j] = (out[o, j] << unused) | rest
-
-
-@njit(nogil=True, cache=True)
 def load_directions(
     kmers: NDArray[np.uint64], i: Integer, k: int, both: NDArray[np.uint64]
 ) -> None:
@@ -170,41 +146,21 @@ def load_directions(
 @njit(nogil=True, cache=True)
 def shift_out(both: NDArray[np.uint64], o: int, k: int, near: NDArray[np.uint64]) -> None:
     """Direction ``o`` without its first base, then a free one (A), in both directions."""
-    words = both.shape[1]
-    for j in range(words):
-        rest = both[o, j + 1] >> _62 if j + 1 < words else np.uint64(0)
-        near[0, j] = (both[o, j] << _2) | rest
-    for j in range(words - 1, -1, -1):
-        rest = both[1 - o, j - 1] << _62 if j > 0 else np.uint64(0)
-        near[1, j] = (both[1 - o, j] >> _2) | rest
-    near[1, words - 1] &= ~np.uint64(0) << np.uint64(62 - 2 * ((k - 1) % 32))
+    for j in range(both.shape[1]):
+        near[0, j] = both[o, j]
+        near[1, j] = both[1 - o, j]
+    roll_words(near[0], near[1], np.uint64(0), k)
 
 
 @njit(nogil=True, cache=True)
 def set_base(near: NDArray[np.uint64], base: int, k: int) -> int:
     """Put a base in the free place; return which direction is canonical."""
     words = near.shape[1]
-    top = np.uint64(62 - 2 * ((k - 1) % 32))
+    top = unused_bits(k)
     code = np.uint64(base)
     near[0, words - 1] = (near[0, words - 1] & ~(_3 << top)) | (code << top)
     near[1, 0] = (near[1, 0] & ~(_3 << _62)) | ((_3 - code) << _62)
     return 1 if is_less(near, 1, near, 0, words) else 0
-
-
-@njit(nogil=True, cache=True)
-def place_of(
-    kmers: NDArray[np.uint64], low: Integer, high: Integer, wanted: NDArray[np.uint64], row: int
-) -> Integer:
-    """The place of a k-mer between two places, or -1."""
-    words = kmers.shape[1]
-    end = high
-    while low < high:
-        middle = (low + high) >> 1
-        if is_less(kmers, middle, wanted, row, words):
-            low = middle + 1
-        else:
-            high = middle
-    return low if low < end and not is_less(wanted, row, kmers, low, words) else -1
 
 
 @njit(nogil=True, cache=True)
@@ -228,7 +184,7 @@ def follower(
     """
     o = set_base(near, base, k)
     part = np.int64(near[o, 0] >> np.uint64(64 - bits))
-    return 2 * place_of(kmers, np.int64(starts[part]), np.int64(starts[part + 1]), near, o) + o
+    return 2 * find_row(kmers, np.int64(starts[part]), np.int64(starts[part + 1]), near, o) + o
 
 
 @njit(nogil=True, cache=True)
@@ -277,7 +233,7 @@ def find_neighbours(
                 degree = 0
                 found = -1
                 for q in range(8 * i + 4 * o, 8 * i + 4 * o + 4):
-                    place = place_of(kmers, low[q], high[q], wanted, q)
+                    place = find_row(kmers, low[q], high[q], wanted, q)
                     if place >= 0:
                         mask |= 1 << (q & 7)
                         degree += 1

@@ -1,7 +1,7 @@
 // Unitigs on the GPU: neighbours of k-mers, chains by pointer jumping, links, letters. The reference
 // is ngsgpu/assemble/graph.py and chains.py, whose words are used here: nodes, directions.
 #include "ngsgpu/device/cuda/warp.cuh"
-#include "ngsgpu/kmers/kmer.cuh"
+#include "ngsgpu/sequence/kmer.cuh"
 #include "ngsgpu/sequence/search.cuh"
 
 namespace {

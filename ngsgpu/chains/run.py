@@ -123,6 +123,7 @@ class Runs:
                     click.echo(f"{step.name}, with the reads as they are:")
                     (alone,) = self._plan([step], sample, out, places.folder, places.taken)
                     with alone.command.prepare([*alone.words, "--dry-run"]) as context:
+                        context.params["stats"] = None  # which would get the plan
                         alone.command.invoke(context)
 
     def all(self, samples: Sequence[Sample]) -> Iterator[ChainStatistics]:

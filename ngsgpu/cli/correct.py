@@ -124,6 +124,6 @@ def _run(
         }
         if run.dry_run:
             plan = stage.plan_files(files[0], files[2], **settings)
-            show_plan(backend, plan, parameters, options, plans.plan_for_this_gpu)
+            show_plan(backend, plan, parameters, options, plans.plan_for_this_gpu, run.stats)
             return
         say(stage.correct_files(*files, stats=run.stats, **more, **settings), run.quiet)

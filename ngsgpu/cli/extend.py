@@ -70,7 +70,7 @@ def extend(
         }
         if run.dry_run or out is None:
             plan = plan_files(in1 or [], in2 or [], **settings)
-            show_plan(chosen, plan, parameters, options, plan_for_this_gpu)
+            show_plan(chosen, plan, parameters, options, plan_for_this_gpu, run.stats)
             return
         outputs = ExtensionOutputs(
             out,

@@ -140,7 +140,10 @@ class StageRun(Compute):
     gpu_memory: GpuMemory = None
     stats: StatsFile = None
     compress_level: CompressLevel = 1
-    dry_run: bool = flag("Read the input and print the plan; write nothing.", "--dry-run")
+    dry_run: bool = flag(
+        "Read the input and print the plan, which --stats gets as JSON; write nothing else.",
+        "--dry-run",
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import threading
 from abc import abstractmethod
 from collections.abc import Callable
@@ -18,6 +17,7 @@ from ngsgpu.correct import cpu
 from ngsgpu.correct.corrections import CorrectionCollector, Corrections
 from ngsgpu.correct.params import CorrectionParameters
 from ngsgpu.correct.workspace import Workspace, sampled_anchors, sampled_errors
+from ngsgpu.device.plan import Allocation
 from ngsgpu.jit import Integer
 from ngsgpu.minhash import MinhashTables, build_tables
 from ngsgpu.minhash import tables as minhash_tables
@@ -74,22 +74,6 @@ class CorrectionPlan(HostPlan):
     DOING = "correcting"
     batches: int
 
-    def inputs(self) -> list[str]:
-        """Lines for people about reads and tables."""
-        kind = "pairs" if self.contents.paired else "reads"
-        return [
-            *HostPlan.inputs(self),
-            f"tables   {self.tables}",
-            f"batches  {self.batches:,} of {ANCHORS_PER_TASK:,} {kind}",
-        ]
-
-    def fewer_tables(self, surplus: int) -> int | None:
-        """Number of tables that saves ``surplus`` bytes; None if none does."""
-        fitting = self.tables - math.ceil(
-            surplus / (max(1, self.contents.reads) * minhash_tables.ENTRY_BYTES)
-        )
-        return fitting if fitting >= _MIN_TABLES else None
-
 
 def plan_correction(
     parameters: CorrectionParameters, contents: Contents, *, threads: int, budget_bytes: int
@@ -104,17 +88,25 @@ def plan_correction(
     """
     reads = contents.reads
     anchors = reads // 2 if contents.paired else reads
+    batches = -(-anchors // ANCHORS_PER_TASK)
+    kind = "pairs" if contents.paired else "reads"
     return CorrectionPlan(
         contents=contents,
         tables=parameters.minhash.hashes,
-        batches=-(-anchors // ANCHORS_PER_TASK),
-        parts={
-            "reads": contents.nbytes(parameters.quality_bits),
-            "tables": minhash_tables.planned_bytes(reads, parameters.minhash, threads),
-            "results": reads * RESULT_BYTES_PER_READ,
-            "other": INTERPRETER_BYTES + threads * WORKSPACE_BYTES + (256 << 20),
-        },
+        batches=batches,
+        allocations=(
+            Allocation("reads", contents.nbytes(parameters.quality_bits)),
+            Allocation("tables", minhash_tables.planned_bytes(reads, parameters.minhash, threads)),
+            Allocation("results", reads * RESULT_BYTES_PER_READ),
+            Allocation("other", INTERPRETER_BYTES + threads * WORKSPACE_BYTES + (256 << 20)),
+        ),
         budget_bytes=budget_bytes,
+        table_bytes=max(1, reads) * minhash_tables.ENTRY_BYTES,
+        least_tables=_MIN_TABLES,
+        notes=(
+            f"tables   {parameters.minhash.hashes}",
+            f"batches  {batches:,} of {ANCHORS_PER_TASK:,} {kind}",
+        ),
     )
 
 

@@ -23,12 +23,10 @@ from ngsgpu.correct.gpu import (
 from ngsgpu.correct.gpu_tiers import tiers_for, workspace_block_bytes
 from ngsgpu.correct.params import CorrectionParameters
 from ngsgpu.device.cuda.sort import ARGSORT_BYTES
-from ngsgpu.device.memory import format_size
-from ngsgpu.device.plan import ADVICE, MemoryPlan
-from ngsgpu.errors import DeviceMemoryError
+from ngsgpu.device.plan import STEPS, Allocation, MemoryPlan, first_fitting
 from ngsgpu.minhash.gpu import SLOT_BYTES, SMALL_BYTES, pass_bytes, table_bytes
 from ngsgpu.readset.gpu import ReadMemory
-from ngsgpu.readset.gpu_divided import divided, whole_or_divided
+from ngsgpu.readset.gpu_divided import whole_or_divided
 from ngsgpu.run.gpu_plan import plan_free_memory
 
 if TYPE_CHECKING:
@@ -94,28 +92,6 @@ class GpuPlan(MemoryPlan):
     placement: Placement
     batches: BatchSizes
 
-    def check_host(self) -> None:
-        """Refuse a plan that needs too much host memory.
-
-        Raises:
-            DeviceMemoryError: states how much is needed and available.
-        """
-        if self.host > self.host_budget:
-            raise DeviceMemoryError(
-                f"correcting with {format_size(self.budget)} of GPU memory needs "
-                f"{format_size(self.host)} of pinned host memory and "
-                f"{format_size(self.host_budget)} may be used; {ADVICE}"
-            )
-
-    @property
-    def moved(self) -> list[str]:
-        """Data on the host for lack of GPU memory."""
-        place = self.placement
-        moved: list[str] = [] if place.slots else ["slots"]
-        if place.tables < self.hashes:
-            moved.append(f"{self.hashes - place.tables} of {self.hashes} tables")
-        return [*moved, *place.moved]
-
     def document(self) -> dict[str, Any]:
         """The plan for the statistics."""
         return {
@@ -155,26 +131,21 @@ def plan_gpu(
     def plan(placement: Placement, level: int) -> GpuPlan:
         functions, sizes = levels[level]
         made = _plan(reads, parameters, placement, functions, sizes, budget, host_budget)
-        return divided(made, reads, divided_over, arrays=made.hashes + 1)
+        return made.divided(divided_over)
 
-    hashes = parameters.minhash.hashes
-    smallest = plan(Placement(hashes), -1)
-    for placement in _placements(hashes, reads.qualities):
-        smallest = plan(placement, -1)
-        if smallest.total > budget:
-            continue
-        placement = replace(placement, tables=hashes)
-        while plan(placement, -1).total > budget:
-            placement = replace(placement, tables=placement.tables - 1)
-        fitting = (plan(placement, level) for level in range(len(levels)))
-        chosen = next(made for made in fitting if made.total <= budget)
-        chosen.check_host()
-        return chosen
-    raise DeviceMemoryError(
-        f"correcting {reads.reads:,} reads takes at least {format_size(smallest.total)} of GPU "
-        f"memory, with {format_size(smallest.host)} on the host, and {format_size(budget)} may be "
-        f"used; {ADVICE}"
-    )
+    def plans() -> Iterator[GpuPlan]:
+        hashes = parameters.minhash.hashes
+        for placement in _placements(hashes, reads.qualities):
+            smallest = plan(placement, -1)
+            if smallest.total > budget:
+                yield smallest
+                continue
+            own = replace(placement, tables=hashes)
+            while plan(own, -1).total > budget:
+                own = replace(own, tables=own.tables - 1)
+            yield from (plan(own, level) for level in range(len(levels)))
+
+    return first_fitting(plans())
 
 
 def plan_team(
@@ -260,20 +231,28 @@ def _plan(
     blocks = min(batches.workspace_blocks, max(1, anchors))
     work = batch_bytes(batches, anchors, reads.max_length, mates)
     work += blocks * workspace_block_bytes(tiers) + forest_bytes(parameters.forests(1))
-    on_host = hashes - placement.tables
-    reads_on_host = reads.on_host(placement.moved)
+    working = max(
+        (RESULT_BYTES + ANCHOR_BYTES) * count + work, (ORDERING_BYTES + ANCHOR_BYTES) * count
+    )
+    tables = placement.tables * a_table + (slots if placement.slots else 0)
+    building = signatures + ARGSORT_BYTES * count + listed + SMALL_BYTES
+    allocations = [
+        Allocation("tables", tables, STEPS, hashes + 1),
+        Allocation("building", building, STEPS[:1]),
+        Allocation("working", working, STEPS[1:]),
+        Allocation("spare", SPARE_BYTES, STEPS),
+    ]
+    if not placement.slots:
+        allocations.append(Allocation("slots", slots, on_host=True))
+    if on_host := hashes - placement.tables:
+        name = f"{on_host} of {hashes} tables"
+        allocations.append(Allocation(name, on_host * a_table, on_host=True))
     return GpuPlan(
+        doing=f"correcting {count:,} reads",
+        allocations=(*allocations, *reads.allocations(placement.moved)),
         hashes=hashes,
         placement=placement,
         batches=batches,
-        reads=reads.total - reads_on_host,
-        tables=placement.tables * a_table + (slots if placement.slots else 0),
-        building=signatures + ARGSORT_BYTES * count + listed + SMALL_BYTES,
-        working=max(
-            (RESULT_BYTES + ANCHOR_BYTES) * count + work, (ORDERING_BYTES + ANCHOR_BYTES) * count
-        ),
-        host=on_host * a_table + (0 if placement.slots else slots) + reads_on_host,
-        spare=SPARE_BYTES,
         budget=budget,
         host_budget=host_budget,
     )

@@ -1,27 +1,33 @@
 """GPU memory of a run: planned before allocation, placed, and reported.
 
-The plan is compared with a budget, ``gpu_memory`` or the free memory. A stage provides the bytes
-of its reads, tables and work; their sum, whether they fit, and how that is reported to users and
-in the statistics is the same for all stages (``MemoryPlan``).
+A stage lists what it takes (``Allocation``) by each of its plans, from the best one to the one that
+takes least. What is in use at a time, the shares of several GPUs, the choice of a plan that fits
+the budget (``gpu_memory`` or the free memory), and the messages are the same for all stages
+(``MemoryPlan``, ``first_fitting``).
 """
 
 from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, ClassVar, Final, TypeVar
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass, replace
+from typing import Any, ClassVar, Final, Self, TypeVar
 
+from ngsgpu.device.arena import ALIGNMENT
 from ngsgpu.device.errors import cuda_errors
 from ngsgpu.device.memory import format_size
+from ngsgpu.device.spread import share_bytes
 from ngsgpu.device.team import free_unused
 from ngsgpu.errors import DeviceError, DeviceMemoryError
 
 _LOG = logging.getLogger(__name__)
 _Result = TypeVar("_Result")
+_Plan = TypeVar("_Plan", bound="MemoryPlan")
 
-ADVICE: Final = "use a GPU with more memory, raise `gpu_memory`, or use `backend='cpu'`"
+_ADVICE: Final = ("use a GPU with more memory", "raise `gpu_memory`")
+_LAST_ADVICE: Final = "or use `backend='cpu'`"
+ADVICE: Final = ", ".join([*_ADVICE, _LAST_ADVICE])
 
 ROUNDING_BYTES: Final = 1 << 20
 """Overhead of CuPy's pool for the arrays of the reads."""
@@ -30,57 +36,117 @@ _RESERVE: Final = 512 << 20
 """Reserve for CUDA's own use when kernels are loaded and launched, and for fragmentation."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MemoryPlan:
-    """Memory of a run over a read set on each of its GPUs, in bytes.
+STEPS: Final = ("building", "working")
+"""Steps of a stage that builds tables, and works with them."""
+
+UNDIVIDED: Final = "reads before they are divided"
+_OF_READS: Final = {"reads", "qualities", "planes"}
+
+
+@dataclass(frozen=True, slots=True)
+class Allocation:
+    """Memory that a run takes.
 
     Attributes:
-        reads: reads on the GPU.
-        tables: tables on the GPU, at most.
-        building: additionally for building the tables.
-        working: additionally for working with them.
-        spare: for small arrays.
-        host: pinned host memory.
-        budget: GPU memory budget.
-        host_budget: pinned host memory budget.
-        reading: for reading, in addition to the reads, before everything else; 0 if that is done.
-        divided_over: GPUs that have a share of the reads and the tables each, which ``reads`` and
-            ``tables`` are; 1 where every GPU has all of them.
-        divided_tables: bytes of the tables that are divided.
-        before_division: bytes of the reads on the first GPU before they are divided.
+        name: what it is for.
+        bytes: how much.
+        steps: of the run in which it is taken; empty: in all of them.
+        arrays: of which it consists, if it may be divided over GPUs; 0 if not.
+        on_host: whether it has moved to pinned host memory.
     """
 
-    WORK: ClassVar[str]
+    name: str
+    bytes: int
+    steps: tuple[str, ...] = ()
+    arrays: int = 0
+    on_host: bool = False
+
+
+def listed(allocations: Iterable[Allocation]) -> list[dict[str, Any]]:
+    """Allocations as JSON."""
+    return [asdict(own) for own in allocations]
+
+
+def peak_bytes(allocations: Iterable[Allocation]) -> int:
+    """The most that allocations take at a time."""
+    listed = list(allocations)
+    steps = {step for own in listed for step in own.steps} or {""}
+    return max(sum(own.bytes for own in listed if step in (own.steps or steps)) for step in steps)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryPlan:
+    """Memory of a run on each of its GPUs.
+
+    Attributes:
+        doing: the work, as ``correcting 1,000 reads``.
+        allocations: the memory that it takes.
+        budget: GPU memory budget in bytes.
+        host_budget: pinned host memory budget in bytes.
+        reading: bytes for reading, in addition to the reads, before everything else; 0 if that is
+            done.
+        divided_over: GPUs that have a share of the reads and the tables each, which those
+            allocations are; 1 where every GPU has all of them.
+        divided_tables: bytes of the tables that are divided.
+    """
+
+    WORK: ClassVar[str] = "working"
     """What the work is called in the statistics."""
 
-    reads: int
-    tables: int
-    building: int
-    working: int
-    spare: int
-    host: int
+    doing: str
+    allocations: tuple[Allocation, ...]
     budget: int
-    host_budget: int
+    host_budget: int = 0
     reading: int = 0
     divided_over: int = 1
     divided_tables: int = 0
-    before_division: int = 0
+
+    def bytes_of(self, name: str) -> int:
+        """Bytes of an allocation on the GPU; 0 without."""
+        return sum(own.bytes for own in self.allocations if own.name == name and not own.on_host)
+
+    @property
+    def reads(self) -> int:
+        """Reads on the GPU."""
+        return self.bytes_of("reads")
+
+    @property
+    def tables(self) -> int:
+        """Tables on the GPU, at most."""
+        return self.bytes_of("tables")
+
+    @property
+    def building(self) -> int:
+        """GPU memory for building the tables, in addition to them."""
+        return self.bytes_of("building")
+
+    @property
+    def working(self) -> int:
+        """GPU memory for working with the tables, in addition to them."""
+        return self.bytes_of("working")
 
     @property
     def work(self) -> int:
         """GPU memory besides reads and tables."""
-        return max(self.building, self.working) + self.spare
+        return max(self.building, self.working) + self.bytes_of("spare")
 
     @property
     def arena(self) -> int:
         """GPU memory except for the reads, and for what is divided."""
-        return self.work if self.divided_over > 1 else self.tables + self.work
+        beside = {"reads", "rounding", UNDIVIDED} | ({"tables"} if self.divided_over > 1 else set())
+        return peak_bytes(
+            own for own in self.allocations if own.name not in beside and not own.on_host
+        )
 
     @property
     def total(self) -> int:
         """The most that is in use on the GPU at a time."""
-        rest = self.tables + self.work if self.divided_over > 1 else self.arena
-        return self.reads + ROUNDING_BYTES + max(rest, self.before_division)
+        return peak_bytes(own for own in self.allocations if not own.on_host)
+
+    @property
+    def host(self) -> int:
+        """Pinned host memory."""
+        return sum(own.bytes for own in self.allocations if own.on_host)
 
     @property
     def fits(self) -> bool:
@@ -90,7 +156,48 @@ class MemoryPlan:
     @property
     def moved(self) -> list[str]:
         """Data on the host for lack of GPU memory, as shown to users."""
-        return []
+        return [own.name for own in self.allocations if own.on_host]
+
+    def advice(self) -> list[str]:
+        """With what it may fit, as shown to users."""
+        return list(_ADVICE)
+
+    def refusal(self) -> DeviceMemoryError:
+        """The error that says what does not fit."""
+        advice = ", ".join([*self.advice(), _LAST_ADVICE])
+        host, budget = format_size(self.host), format_size(self.budget)
+        if self.total <= self.budget:
+            return DeviceMemoryError(
+                f"{self.doing} with {budget} of GPU memory needs {host} of pinned host memory and "
+                f"{format_size(self.host_budget)} may be used; {advice}"
+            )
+        moved = f", with {host} on the host," if self.host else ""
+        return DeviceMemoryError(
+            f"{self.doing} takes at least {format_size(self.total)} of GPU memory{moved} and "
+            f"{budget} may be used; {advice}"
+        )
+
+    def divided(self, gpus: int) -> Self:
+        """The plan of one of several GPUs over which the reads and the tables are divided.
+
+        Args:
+            gpus: how many; 1 changes nothing.
+        """
+        if gpus == 1:
+            return self
+        sizes = {own.name: own.bytes + ALIGNMENT * own.arrays for own in self.allocations}
+        shares = tuple(
+            replace(own, bytes=share_bytes(sizes[own.name], gpus)) if own.arrays else own
+            for own in self.allocations
+        )
+        # The first GPU has all reads before they are divided.
+        reads = sum(own.bytes for own in self.allocations if own.name in _OF_READS)
+        return replace(
+            self,
+            allocations=(*shares, Allocation(UNDIVIDED, reads, ("dividing",))),
+            divided_over=gpus,
+            divided_tables=sizes["tables"],
+        )
 
     def line(self) -> str:
         """The plan for people."""
@@ -122,6 +229,26 @@ class MemoryPlan:
             "host_bytes": self.host,
             "divided_over": self.divided_over,
         }
+
+
+def first_fitting(plans: Iterable[_Plan]) -> _Plan:
+    """The first of some plans that fits.
+
+    Args:
+        plans: at least one, the best first.
+
+    Raises:
+        DeviceMemoryError: none does. The message is about the first one for which only the host
+            has too little memory, or else about the last one.
+    """
+    refused = None
+    for plan in plans:
+        if plan.fits:
+            return plan
+        if refused is None or refused.total > refused.budget:
+            refused = plan
+    assert refused is not None
+    raise refused.refusal()
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.align.alignment import quality_weights
+from ngsgpu.device.plan import Allocation
 from ngsgpu.extend import cpu
 from ngsgpu.extend.cpu import COUNTERS, Extensions
 from ngsgpu.extend.insert import InsertSize, estimate_insert, sampled_pairs, sampling_parameters
@@ -116,16 +117,6 @@ class ExtensionPlan(HostPlan):
     DOING = "extending"
     UNIT = "pairs"
 
-    def inputs(self) -> list[str]:
-        """Lines for people about reads and tables."""
-        return [*HostPlan.inputs(self), f"tables   {self.tables}, of both ends of each read"]
-
-    def fewer_tables(self, surplus: int) -> int | None:
-        """Number of tables that saves ``surplus`` bytes; None if none does."""
-        spare = self.tables - _MIN_TABLES
-        saves = spare > 0 and self.parts["tables"] // self.tables * spare >= surplus
-        return _MIN_TABLES if saves else None
-
 
 def plan_extension(
     parameters: ExtensionParameters, contents: Contents, *, threads: int, budget_bytes: int
@@ -139,18 +130,25 @@ def plan_extension(
         budget_bytes: memory budget.
     """
     hashes = parameters.ends.hashes
+    tables = ends.planned_bytes(contents.reads, parameters.ends, threads)
     longest = min(MAX_FRAGMENT, parameters.max_length or 2000) + contents.longest
     task_bytes = 4 * longest * (TASK_BYTES_PER_BASE + 8 * hashes)
     results = 4 * PAIRS_PER_TASK * longest * (6 if parameters.outward else 4)
     return ExtensionPlan(
         contents=contents,
         tables=hashes,
-        parts={
-            "reads": contents.nbytes(parameters.quality_bits),
-            "tables": ends.planned_bytes(contents.reads, parameters.ends, threads),
-            "other": INTERPRETER_BYTES + threads * (task_bytes + results + (1 << 20)) + (192 << 20),
-        },
+        allocations=(
+            Allocation("reads", contents.nbytes(parameters.quality_bits)),
+            Allocation("tables", tables),
+            Allocation(
+                "other",
+                INTERPRETER_BYTES + threads * (task_bytes + results + (1 << 20)) + (192 << 20),
+            ),
+        ),
         budget_bytes=budget_bytes,
+        table_bytes=tables // hashes,
+        least_tables=_MIN_TABLES,
+        notes=(f"tables   {hashes}, of both ends of each read",),
     )
 
 

@@ -11,10 +11,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from ngsgpu.device.memory import available_memory, format_size
-from ngsgpu.device.plan import ADVICE, MemoryPlan, gpu_memory
+from ngsgpu.device.memory import available_memory
+from ngsgpu.device.plan import STEPS, Allocation, MemoryPlan, first_fitting, gpu_memory
 from ngsgpu.device.team import Team, free_unused
-from ngsgpu.errors import DeviceMemoryError
 from ngsgpu.extend.insert import sampling_parameters
 from ngsgpu.extend.params import ExtensionParameters
 from ngsgpu.extend.rules import Rules
@@ -24,7 +23,6 @@ from ngsgpu.readset.gpu import DeviceReadSet, Movable, ReadMemory
 from ngsgpu.readset.gpu_divided import (
     are_linked,
     bytes_there,
-    divided,
     place_reads,
     whole_or_divided,
 )
@@ -51,41 +49,24 @@ class ExtensionGpuPlan(MemoryPlan):
     """The GPU memory of an extension; qualities may be on the host.
 
     Attributes:
-        pairs: number of pairs.
-        hashes: number of tables.
+        parameters: extension parameters.
         batch_bytes: maximum bytes for the results of a batch.
     """
 
     WORK = "extending"
 
-    pairs: int
-    hashes: int
+    parameters: ExtensionParameters
     batch_bytes: int
 
-    @property
-    def moved(self) -> list[str]:
-        """Data on the host for lack of GPU memory."""
-        return ["qualities"] if self.host else []
-
-    def check(self, parameters: ExtensionParameters) -> None:
-        """Refuse a plan that does not fit.
-
-        Raises:
-            DeviceMemoryError: states how much is needed and available, and which options help.
-        """
-        if self.fits:
-            return
-        advice = []
-        surplus = self.total - self.budget
-        if self.hashes > 2 and self.tables // self.hashes * (self.hashes - 2) >= surplus:
+    def advice(self) -> list[str]:
+        """With what it may fit, as shown to users."""
+        advice, hashes = [], self.parameters.ends.hashes
+        if hashes > 2 and self.tables // hashes * (hashes - 2) >= self.total - self.budget:
             advice.append("try `hashes=2`")
-        if self.host > self.host_budget and parameters.quality_bits == 8:
+        if self.host > self.host_budget and self.parameters.quality_bits == 8:
             advice.append("try `quality_bits=2`")
-        host = f", with {format_size(self.host)} on the host," if self.host else ""
-        raise DeviceMemoryError(
-            f"extending {self.pairs:,} pairs takes {format_size(self.total)} of GPU memory"
-            f"{host} and {format_size(self.budget)} may be used; {', '.join([*advice, ADVICE])}"
-        )
+        # Without arguments, super() does not work in a dataclass with slots.
+        return [*advice, *MemoryPlan.advice(self)]
 
 
 def pairs_per_batch(rules: Rules, batch_bytes: int = BATCH_BYTES) -> int:
@@ -121,27 +102,28 @@ def plan_gpu(
         DeviceError: they do not suffice.
     """
 
-    def planned(on_host: int, batch_bytes: int) -> ExtensionGpuPlan:
-        plan = ExtensionGpuPlan(
-            pairs=reads.reads // 2,
-            hashes=parameters.ends.hashes,
-            reads=reads.total - on_host,
-            tables=table_bytes(reads.reads, parameters.ends),
-            building=building_bytes(reads.reads, uniform=reads.uniform),
-            working=_extending_bytes(reads, parameters, batch_bytes),
-            spare=SPARE_BYTES,
-            host=on_host,
+    def planned(moved: tuple[Movable, ...], batch_bytes: int) -> ExtensionGpuPlan:
+        tables = table_bytes(reads.reads, parameters.ends)
+        building = building_bytes(reads.reads, uniform=reads.uniform)
+        working = _extending_bytes(reads, parameters, batch_bytes)
+        return ExtensionGpuPlan(
+            doing=f"extending {reads.reads // 2:,} pairs",
+            allocations=(
+                *reads.allocations(moved),
+                Allocation("tables", tables, STEPS, TABLE_ARRAYS),
+                Allocation("building", building, STEPS[:1]),
+                Allocation("working", working, STEPS[1:]),
+                Allocation("spare", SPARE_BYTES, STEPS),
+            ),
             budget=budget,
             host_budget=host_budget,
+            parameters=parameters,
             batch_bytes=batch_bytes,
-        )
-        return divided(plan, reads, divided_over, arrays=TABLE_ARRAYS)
+        ).divided(divided_over)
 
     sizes = [BATCH_BYTES >> halvings for halvings in range(SMALLER_BATCHES + 1)]
-    plans = [planned(on_host, size) for on_host in (0, reads.qualities) for size in sizes]
-    plan = next((plan for plan in plans if plan.fits), plans[-1])
-    plan.check(parameters)
-    return plan
+    places: list[tuple[Movable, ...]] = [(), ("qualities",)] if reads.qualities else [()]
+    return first_fitting(planned(moved, size) for moved in places for size in sizes)
 
 
 def plan_team(

@@ -26,13 +26,8 @@ struct SortedWords {
     __device__ int64_t run_from(int64_t i, int64_t most) const {
         int64_t step = 1;
         while (step < most && same_key(i, i + step)) step *= 2;
-        int64_t low = i + step / 2, high = i + min(step, most);  // high is not counted
-        while (high - low > 1) {
-            const int64_t middle = (low + high) / 2;
-            if (same_key(i, middle)) low = middle;
-            else high = middle;
-        }
-        return low - i + 1;
+        const auto is_same = [&](int64_t j) { return same_key(i, j); };
+        return last_that(i + step / 2, i + min(step, most), is_same) - i + 1;
     }
 };
 

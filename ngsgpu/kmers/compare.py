@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from ngsgpu.errors import UsageError
 from ngsgpu.io.paths import Paths, listed
 from ngsgpu.jit import Integer, njit
-from ngsgpu.kmers.cpu import is_less
 from ngsgpu.kmers.database import (
     DatabaseWriter,
     KmerDatabase,
@@ -25,6 +24,7 @@ from ngsgpu.kmers.database import (
 )
 from ngsgpu.kmers.params import MAX_COUNT, CountParameters
 from ngsgpu.pool import working
+from ngsgpu.sequence.kmers import find_row, is_less
 
 _PART_BITS: Final = 10
 _LOOKUP_BITS: Final = 16
@@ -199,18 +199,11 @@ def _look_up(
     bits: Integer,
     out: NDArray[np.uint16],
 ) -> None:
-    words = wanted.shape[1]
     for i in range(len(wanted)):
         part = wanted[i, 0] >> np.uint64(64 - bits)
-        low, high = starts[part], starts[part + np.uint64(1)]
-        while low < high:
-            middle = (low + high) >> 1
-            if is_less(kmers, middle, wanted, i, words):
-                low = middle + 1
-            else:
-                high = middle
-        if low < len(kmers) and not is_less(wanted, i, kmers, low, words):
-            out[i] = counts[low]
+        place = find_row(kmers, starts[part], starts[part + np.uint64(1)], wanted, i)
+        if place >= 0:
+            out[i] = counts[place]
 
 
 def pieces(size: int, most: int) -> Iterator[tuple[int, int]]:

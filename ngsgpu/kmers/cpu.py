@@ -19,6 +19,8 @@ from ngsgpu.jit import Integer, njit
 from ngsgpu.kmers.params import MAX_COUNT
 from ngsgpu.sequence.codec import AMBIGUOUS, CODES
 from ngsgpu.sequence.hashing import mix64
+from ngsgpu.sequence.kmers import hash_row, is_less, roll, roll_words, unused_bits
+from ngsgpu.sequence.probe import find_slot, free_slot
 
 FIRST_SLOTS: Final = 1 << 10
 _LINE_END: Final = 5
@@ -27,10 +29,6 @@ _FEW: Final = 16
 
 _LETTER_CODES: Final = CODES.copy()
 _LETTER_CODES[[10, 13]] = _LINE_END
-_2 = np.uint64(2)
-_3 = np.uint64(3)
-_62 = np.uint64(62)
-_64 = np.uint64(64)
 _MOST = np.uint64(MAX_COUNT)
 
 
@@ -85,8 +83,7 @@ def _find_short(
     found: int,
 ) -> int:
     """K-mers of one word."""
-    top = np.uint64(64 - 2 * k)
-    mask = ~np.uint64(0) << top
+    unused = unused_bits(k)
     forward = np.uint64(0)
     backward = np.uint64(0)
     length = 0
@@ -96,11 +93,10 @@ def _find_short(
             if code != _LINE_END:
                 length = 0
             continue
-        forward = (forward << _2) | (code << top)
-        backward = ((backward >> _2) & mask) | ((_3 - code) << _62)
+        forward, backward = roll(forward, backward, code, k)
         length += 1
         if length >= k and at >= begin:
-            kmers[found, 0] = min(forward, backward)
+            kmers[found, 0] = min(forward, backward) << unused
             found += 1
     return found
 
@@ -119,8 +115,6 @@ def _find_long(
 ) -> int:
     """K-mers of several words."""
     last = kmers.shape[1] - 1
-    top = np.uint64(62 - 2 * ((k - 1) % 32))
-    mask = ~np.uint64(0) << top
     forward = np.zeros(last + 1, dtype=np.uint64)
     backward = np.zeros(last + 1, dtype=np.uint64)
     length = 0
@@ -130,13 +124,7 @@ def _find_long(
             if code != _LINE_END:
                 length = 0
             continue
-        for j in range(last):
-            forward[j] = (forward[j] << _2) | (forward[j + 1] >> _62)
-        forward[last] = (forward[last] << _2) | (code << top)
-        for j in range(last, 0, -1):
-            backward[j] = (backward[j] >> _2) | (backward[j - 1] << _62)
-        backward[0] = (backward[0] >> _2) | ((_3 - code) << _62)
-        backward[last] &= mask
+        roll_words(forward, backward, code, k)
         length += 1
         if length >= k and at >= begin:
             j = 0
@@ -185,23 +173,13 @@ def _grown(table: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """A table of twice the size with the same rows."""
     words = table.shape[1] - 1
     grown = np.zeros((2 * len(table), words + 1), dtype=np.uint64)
-    mask = np.uint64(len(grown) - 1)
+    counts = grown[:, words]
     for i in range(len(table)):
         if table[i, words] != 0:
-            slot = _hash(table, i, words) & mask
-            while grown[slot, words] != 0:
-                slot = (slot + np.uint64(1)) & mask
+            slot = free_slot(counts, hash_row(table, i, words))
             for j in range(words + 1):
                 grown[slot, j] = table[i, j]
     return grown
-
-
-@njit(nogil=True, cache=True, inline="always")
-def _hash(kmers: NDArray[np.uint64], i: Integer, words: Integer) -> np.uint64:
-    value = mix64(kmers[i, 0])
-    for j in range(1, words):
-        value = mix64(value ^ kmers[i, j])
-    return value
 
 
 @njit(nogil=True, cache=True)
@@ -248,16 +226,14 @@ def _add_short(
     counts: NDArray[np.uint16],
 ) -> Integer:
     """Count k-mers of one word until the table is half full; return where the others begin."""
-    mask = np.uint64(len(table) - 1)
+    keys, values = table[:, 0], table[:, 1]
     room = len(table) // 2 - used[0]
     count = np.uint64(1)
     for i in range(begin, end):
         if len(counts) > 0:
             count = np.uint64(counts[i])
         kmer = kmers[i, 0]
-        slot = mix64(kmer) & mask
-        while table[slot, 1] != 0 and table[slot, 0] != kmer:
-            slot = (slot + np.uint64(1)) & mask
+        slot = find_slot(keys, values, kmer, mix64(kmer))
         if table[slot, 1] == 0:
             if room == 0:
                 used[0] = len(table) // 2
@@ -286,10 +262,7 @@ def _add_long(
     for i in range(begin, end):
         if len(counts) > 0:
             count = np.uint64(counts[i])
-        value = mix64(kmers[i, 0])
-        for j in range(1, words):
-            value = mix64(value ^ kmers[i, j])
-        slot = value & mask
+        slot = hash_row(kmers, i, words) & mask
         while table[slot, words] != 0:
             j = 0
             while j < words and table[slot, j] == kmers[i, j]:
@@ -353,17 +326,6 @@ def sorted_counts(
             kmers[i, j] = rows[i, j]
         counts[i] = np.uint16(min(rows[i, words], _MOST))
     return kmers, counts
-
-
-@njit(nogil=True, cache=True)
-def is_less(
-    a: NDArray[np.uint64], i: Integer, b: NDArray[np.uint64], k: Integer, words: Integer
-) -> bool:
-    """Whether the k-mer ``a[i]`` comes before the k-mer ``b[k]``."""
-    for j in range(words):
-        if a[i, j] != b[k, j]:
-            return a[i, j] < b[k, j]
-    return False
 
 
 @njit(nogil=True, cache=True)

@@ -20,11 +20,10 @@ from ngsgpu.collectives import Exchange
 from ngsgpu.declared.limits import MAX_READ_LENGTH
 from ngsgpu.device.arena import Arena
 from ngsgpu.device.errors import cuda_errors
-from ngsgpu.device.memory import format_size
 from ngsgpu.device.pinned import PinnedPool
-from ngsgpu.device.plan import ADVICE, gpu_memory
+from ngsgpu.device.plan import Allocation, MemoryPlan, first_fitting, gpu_memory
 from ngsgpu.device.team import Team
-from ngsgpu.errors import DeviceMemoryError, InputError
+from ngsgpu.errors import InputError
 from ngsgpu.io.gpu.feed import IrregularInputError, say_read_by_cpu
 from ngsgpu.io.gpu.parse import SLOTS, slot_bytes
 from ngsgpu.io.gpu.records import CHUNK_BYTES, MIN_CHUNK, DeviceReadFiles, no_bad_pair
@@ -64,19 +63,17 @@ Part = tuple[int, Counted]
 """Number of a GPU, and counts there."""
 
 
-@dataclass(frozen=True, slots=True)
-class CountPlan:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CountPlan(MemoryPlan):
     """Memory of a run on the GPU.
 
     Attributes:
         rows: k-mers that there is room for.
         chunk_bytes: of a file.
-        bytes: GPU memory.
     """
 
     rows: int
     chunk_bytes: int
-    bytes: int
 
 
 def plan_counting(letters: int | None, words: int, budget: int, gpus: int = 1) -> CountPlan:
@@ -98,12 +95,15 @@ def plan_counting(letters: int | None, words: int, budget: int, gpus: int = 1) -
     if letters is not None:
         share = letters if gpus == 1 else letters // gpus + chunk_bytes
         rows = min(rows, max(share, _LEAST_ROWS))
-    if rows < _LEAST_ROWS:
-        raise DeviceMemoryError(
-            f"counting k-mers takes at least {format_size(reading + _LEAST_ROWS * row)} of GPU "
-            f"memory and {format_size(max(0, budget))} may be used; {ADVICE}"
-        )
-    return CountPlan(rows, chunk_bytes, reading + rows * row)
+    rows = max(rows, _LEAST_ROWS)
+    plan = CountPlan(
+        doing="counting k-mers",
+        allocations=(Allocation("reading", reading), Allocation("k-mers", rows * row)),
+        budget=budget,
+        rows=rows,
+        chunk_bytes=chunk_bytes,
+    )
+    return first_fitting([plan])
 
 
 def count_on_gpu(
@@ -148,12 +148,12 @@ def count_on_gpu(
             plan = plan_counting(letters, parameters.words, budget, len(team))
             if isinstance(writer, KeptKmers) and len(team) == 1:
                 # The rest is for what is then done with them.
-                writer.room = (budget - plan.bytes) // 2
+                writer.room = (budget - plan.total) // 2
             counter = GpuCounter(
                 paths, writer, parameters, phred_offset, options, folder, plan, sample, least
             )
             try:
-                arenas = team.each(lambda gpu: Arena(plan.bytes))
+                arenas = team.each(lambda gpu: Arena(plan.total))
                 return counter.count(team, arenas, exchange, progress)
             finally:
                 for run in counter.runs:
@@ -340,7 +340,7 @@ class GpuCounter:
     def _joined(self) -> Iterator[Counted]:
         """The sums of all runs, in order."""
         words = self.parameters.words
-        room = (self.plan.bytes - _SMALL_BYTES) // joined_row_bytes(words)
+        room = (self.plan.total - _SMALL_BYTES) // joined_row_bytes(words)
         most = min(self.plan.rows, room)
         ends = sum(run.starts for run in self.runs)
         assert isinstance(ends, np.ndarray)

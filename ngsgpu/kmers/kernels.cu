@@ -4,7 +4,7 @@
 // set are in docs/gpu.md.
 #include "ngsgpu/device/cuda/block.cuh"
 #include "ngsgpu/device/cuda/warp.cuh"
-#include "ngsgpu/kmers/kmer.cuh"
+#include "ngsgpu/sequence/kmer.cuh"
 
 namespace {
 

@@ -18,6 +18,7 @@ from ngsgpu.minhash.params import MAX_ENTRIES
 from ngsgpu.readset.cpu import ReadArrays, read_length
 from ngsgpu.readset.kmers import canonical_kmers
 from ngsgpu.sequence.hashing import mix64, unmix64
+from ngsgpu.sequence.probe import find_cell
 
 BUCKET_START = np.uint32(1 << 31)
 READ_MASK = np.uint32((1 << 31) - 1)
@@ -262,7 +263,6 @@ def find_candidates(
     size = 64
     while size < 2 * total:
         size *= 2
-    mask = np.uint64(size - 1)
     count = 0
     for table in range(hashes):
         begin = bounds[table, 0]
@@ -283,9 +283,7 @@ def find_candidates(
             key = (np.uint64(read) << np.uint64(17)) | np.uint64(
                 ((shift + 32768) << 1) | reverse_complemented
             )
-            cell = np.int64((key * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(40) & mask)
-            while found.cells[cell] >= 0 and found.key[found.cells[cell]] != key:
-                cell = (cell + 1) & (size - 1)
+            cell = find_cell(found.cells, size, found.key, key)
             if found.cells[cell] >= 0:
                 continue
             found.cells[cell] = count

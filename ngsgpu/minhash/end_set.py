@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.jit import Integer, njit
+from ngsgpu.sequence.probe import home_cell
 
 END_MASK = np.uint64(0xFFFFFFFF)
 
@@ -48,15 +49,14 @@ def empty_set(ends: EndSet) -> None:
 def cell_of(ends: EndSet, end: Integer) -> np.int64:
     """Cell where an end is or belongs."""
     generation = np.uint64(ends.state[0])
-    mask = len(ends.cells) - 1
-    cell = np.int64((np.uint64(end) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(40)) & mask
+    cell = home_cell(end, len(ends.cells))
     while True:
         value = ends.cells[cell]
         if value >> np.uint64(33) != generation:
             return np.int64(cell)
         if (value >> np.uint64(1)) & END_MASK == np.uint64(end):
             return np.int64(cell)
-        cell = (cell + 1) & mask
+        cell = (cell + 1) & (len(ends.cells) - 1)
 
 
 @njit(nogil=True, cache=True, inline="always")

@@ -1,5 +1,6 @@
 // The tables of the ends of reads; the reference is ngsgpu/minhash/ends.py.
 #include "ngsgpu/readset/reads.cuh"
+#include "ngsgpu/sequence/kmer.cuh"
 #include "ngsgpu/sequence/search.cuh"
 
 constexpr int kMarkBits = 24;
@@ -18,7 +19,6 @@ __device__ __forceinline__ uint64_t cell_of_key(uint64_t key, int below) {
 extern "C" __global__ void sign_ends(const Reads* reads_in, int64_t ends, int k, int window,
                                      uint64_t function, uint64_t* keys, uint8_t* positions) {
     const Reads reads = *reads_in;
-    const uint64_t mask = k == 32 ? ~0ull : (1ull << (2 * k)) - 1;
     const int64_t step = int64_t(gridDim.x) * blockDim.x;
     for (int64_t end = int64_t(blockIdx.x) * blockDim.x + threadIdx.x; end < ends; end += step) {
         const int64_t read = end >> 1;
@@ -31,7 +31,8 @@ extern "C" __global__ void sign_ends(const Reads* reads_in, int64_t ends, int k,
         const int words = (length + 63) >> 6;
         const uint64_t* low_plane = reads.planes + plane_start(reads, read);
         const uint64_t* high_plane = low_plane + words;
-        uint64_t low = 0, high = 0, kmer = 0, smallest = ~0ull;
+        Kmer kmer(k);
+        uint64_t low = 0, high = 0, smallest = ~0ull;
         int place = 0;
         for (int position = 0; position < window; ++position) {
             if ((position & 63) == 0) {
@@ -40,17 +41,17 @@ extern "C" __global__ void sign_ends(const Reads* reads_in, int64_t ends, int k,
                 high = end & 1 ? reverse_complement_word(high_plane, length, word)
                                : high_plane[word];
             }
-            kmer = ((kmer << 2) | (low & 1) | ((high & 1) << 1)) & mask;
+            kmer.add((low & 1) | ((high & 1) << 1));
             low >>= 1;
             high >>= 1;
             if (position < k - 1) continue;
-            const uint64_t hash = mix64(kmer + function);
+            const uint64_t hash = mix64(kmer.forward + function);
             if (hash < smallest) {
                 smallest = hash;
                 place = position - (k - 1);
             }
         }
-        keys[end] = smallest & mask;
+        keys[end] = smallest & kmer.mask;
         positions[end] = uint8_t(place);
     }
 }

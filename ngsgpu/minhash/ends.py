@@ -30,6 +30,7 @@ from ngsgpu.readset import ReadArrays, ReadSet
 from ngsgpu.readset.cpu import plane_start, read_length
 from ngsgpu.sequence.codec import base_at
 from ngsgpu.sequence.hashing import mix64
+from ngsgpu.sequence.kmers import append
 
 ENTRY_BYTES = 8
 MARK_BITS = 24
@@ -99,7 +100,7 @@ def sign_ends(
                     code = 3 - base_at(reads.planes, start, words, length - 1 - position)
                 else:
                     code = base_at(reads.planes, start, words, position)
-                kmer = ((kmer << np.uint64(2)) | np.uint64(code)) & mask
+                kmer = append(kmer, np.uint64(code), k)
                 if position < k - 1:
                     continue
                 for function in range(len(keys)):
@@ -228,11 +229,10 @@ def hash_kmers(
     ``hashes[f, i]`` becomes the hash of the k-mer at position i.
     """
     k = tables.kmer
-    mask = ~np.uint64(0) if k == 32 else (np.uint64(1) << np.uint64(2 * k)) - np.uint64(1)
     kmer = np.uint64(0)
     first = max(first, np.int64(k - 1))
     for position in range(first - (k - 1), last):
-        kmer = ((kmer << np.uint64(2)) | np.uint64(codes[position])) & mask
+        kmer = append(kmer, np.uint64(codes[position]), k)
         if position < first:
             continue
         for function in range(len(hashes)):

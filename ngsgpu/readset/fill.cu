@@ -1,24 +1,9 @@
 // Bases in place of unknown ones; the reference is ngsgpu/readset/fill.py.
 #include "ngsgpu/readset/reads.cuh"
-#include "ngsgpu/sequence/hashing.cuh"
+#include "ngsgpu/sequence/kmer.cuh"
 #include "ngsgpu/sequence/search.cuh"
 
 constexpr uint64_t NONE = ~0ull;
-
-// A k-mer and its reverse complement.
-struct Strands {
-    uint64_t forward, backward;
-
-    __device__ __forceinline__ void add(uint64_t code, uint64_t mask, int top) {
-        forward = ((forward << 2) | code) & mask;
-        backward = (backward >> 2) | ((3 - code) << top);
-    }
-    __device__ __forceinline__ uint64_t canonical() const {
-        return forward < backward ? forward : backward;
-    }
-};
-
-__device__ __forceinline__ uint64_t kmer_mask(int k) { return (1ull << (2 * k)) - 1; }
 
 // Write the neighbours of the unknown bases of each read that has any.
 //
@@ -43,10 +28,8 @@ extern "C" __global__ void find_neighbours(const Reads* reads_in, const Ambiguou
                 ways[2 * i + precedes] = 0;
                 if ((precedes ? behind - position : position - before) <= k) continue;
                 const int first = precedes ? position + 1 : position - k;
-                Strands kmer = {0, 0};
-                for (int j = 0; j < k; ++j)
-                    kmer.add(uint64_t(base_at(planes, words, first + j)), kmer_mask(k),
-                             2 * (k - 1));
+                Kmer kmer(k);
+                for (int j = 0; j < k; ++j) kmer.add(uint64_t(base_at(planes, words, first + j)));
                 kmers[2 * i + precedes] = kmer.canonical();
                 ways[2 * i + precedes] =
                     uint8_t(kmer.forward < kmer.backward ? precedes : (precedes ^ 1) | 2);
@@ -77,7 +60,7 @@ extern "C" __global__ void count_neighbours(const Reads* reads_in, int64_t count
         }
         const int length = read_length(reads, read), words = (length + 63) >> 6;
         const uint64_t* planes = reads.planes + plane_start(reads, read);
-        Strands kmer = {0, 0};
+        Kmer kmer(k);
         uint64_t low = 0, high = 0;
         int known = 0;
         for (int position = 0; position < length; ++position) {
@@ -90,7 +73,7 @@ extern "C" __global__ void count_neighbours(const Reads* reads_in, int64_t count
                 ++at;
                 known = 0;
             }
-            kmer.add((low & 1) | ((high & 1) << 1), kmer_mask(k), 2 * (k - 1));
+            kmer.add((low & 1) | ((high & 1) << 1));
             low >>= 1;
             high >>= 1;
             if (known < k) continue;

@@ -26,6 +26,7 @@ from ngsgpu.readset.cpu import ReadArrays, plane_start, read_length
 from ngsgpu.readset.readset import AmbiguousBases, ReadSet
 from ngsgpu.sequence.codec import base_at, set_base
 from ngsgpu.sequence.hashing import mix64
+from ngsgpu.sequence.kmers import roll
 
 FEWEST: Final = 2
 """Neighbouring k-mers of other reads that must agree on a base."""
@@ -41,7 +42,7 @@ with 1 to 5 unknown bases; see ``docs/correct.md``."""
 ROUNDS: Final = 4
 
 WORTHWHILE: Final = 16
-"""Another round needs new neighbours of one in so many unknown bases."""
+"""Another round needs new neighbours of at least 1 / this of the unknown bases."""
 
 KMERS_AT_A_TIME: Final = 1 << 20
 """Distinct k-mers in a table; more are looked up in several rounds through the reads."""
@@ -122,7 +123,7 @@ def fill(filler: Filler, unknown: AmbiguousBases, bases: int) -> int:
 
 
 def kmer_length(bases: int) -> int:
-    """The k for reads of so many bases: odd, so that none is its own reverse complement."""
+    """The k for reads with a number of bases: odd, so that none is its own reverse complement."""
     shortest = (max(bases - 1, 1).bit_length() + 1) // 2
     return min(31, (shortest + EXTRA_BASES) | 1)
 
@@ -157,7 +158,7 @@ def _choose(totals: NDArray[np.int64]) -> NDArray[np.uint8]:
 def _without(
     unknown: AmbiguousBases, reads: NDArray[np.uint32], known: NDArray[np.bool_]
 ) -> AmbiguousBases:
-    """Those unknown bases that are not known now; ``reads`` has the read of each."""
+    """The unknown bases that are not known now; ``reads`` has the read of each."""
     left = reads[~known]
     distinct, first = np.unique(left, return_index=True)
     start = np.append(first, len(left)).astype(np.int64)
@@ -301,8 +302,7 @@ def _write_kmer(
     complement = np.uint64(0)
     for i in range(k):
         code = np.uint64(base_at(reads.planes, start, words, first + i))
-        kmer = (kmer << np.uint64(2)) | code
-        complement |= (np.uint64(3) - code) << np.uint64(2 * i)
+        kmer, complement = roll(kmer, complement, code, k)
     kmers[row] = min(kmer, complement)
     ways[row] = precedes if kmer < complement else (precedes ^ 1) | 2
 
@@ -321,8 +321,6 @@ def find_hits(
 
     A hit is an index of the counts, slot x 8 + 4 if it precedes the canonical k-mer + base.
     """
-    mask = (np.uint64(1) << np.uint64(2 * k)) - np.uint64(1)
-    top = np.uint64(2 * (k - 1))
     entry = np.searchsorted(unknown.reads, np.uint32(first))
     found = 0
     for read in range(first, last):
@@ -342,8 +340,7 @@ def find_hits(
                 at += 1
                 known = 0
             code = np.uint64(base_at(reads.planes, start, words, position))
-            kmer = ((kmer << np.uint64(2)) | code) & mask
-            complement = (complement >> np.uint64(2)) | ((np.uint64(3) - code) << top)
+            kmer, complement = roll(kmer, complement, code, k)
             if known < k:
                 continue
             canonical = min(kmer, complement)

@@ -14,6 +14,7 @@ from ngsgpu.device.cuda.kernels import KernelModule, grid_for
 from ngsgpu.device.cuda.sort import radix_sort
 from ngsgpu.device.cuda.structs import Struct
 from ngsgpu.device.pinned import mapped_copy
+from ngsgpu.device.plan import ROUNDING_BYTES, Allocation
 from ngsgpu.device.spread import seen_from_here, spread_arena
 from ngsgpu.device.team import here
 from ngsgpu.io.gpu.parse import SLOTS, slot_bytes
@@ -51,13 +52,16 @@ AMBIGUOUS: Final = Struct(__name__, "AmbiguousBases", {
 """``DeviceAmbiguousBases``, and how many reads have any."""
 
 
+_MOST_ARRAYS: Final = len(_ARRAYS) + len(AmbiguousBases._fields)
+
+
 def divided_bytes(size: int) -> int:
     """Bytes that the arrays of a read set take of memory that is divided over GPUs.
 
     Args:
         size: their own bytes.
     """
-    return size + ALIGNMENT * (len(_ARRAYS) + len(AmbiguousBases._fields))
+    return size + ALIGNMENT * _MOST_ARRAYS
 
 
 class DeviceAmbiguousBases(NamedTuple):
@@ -330,6 +334,14 @@ class ReadMemory:
     def on_host(self, moved: Collection[Movable]) -> int:
         """Bytes of arrays that are on the host."""
         return sum(int(getattr(self, name)) for name in moved)
+
+    def allocations(self, moved: Collection[Movable] = ()) -> list[Allocation]:
+        """The reads in a plan, whose ``moved`` arrays are on the host."""
+        return [
+            Allocation("reads", self.total - self.on_host(moved), arrays=_MOST_ARRAYS),
+            Allocation("rounding", ROUNDING_BYTES),
+            *(Allocation(name, int(getattr(self, name)), on_host=True) for name in moved),
+        ]
 
     @property
     def are_equal(self) -> bool:

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Collection
-from dataclasses import replace
 from typing import TypeVar
 
-from ngsgpu.device.arena import ALIGNMENT, Arena
+from ngsgpu.device.arena import Arena
 from ngsgpu.device.plan import MemoryPlan, largest_array_bytes
 from ngsgpu.device.spread import can_spread, share_bytes, spread_arena
 from ngsgpu.device.team import Team, free_unused
 from ngsgpu.errors import DeviceMemoryError
-from ngsgpu.readset.gpu import DeviceReadSet, Movable, ReadMemory, divided_bytes
+from ngsgpu.readset.gpu import DeviceReadSet, Movable, divided_bytes
 from ngsgpu.readset.readset import ReadSet
 
 _Plan = TypeVar("_Plan", bound=MemoryPlan)
@@ -25,28 +24,6 @@ _Plan = TypeVar("_Plan", bound=MemoryPlan)
 def are_linked(team: Team) -> bool:
     """Whether the GPUs can have data in common."""
     return can_spread([device.id for device in team.devices])
-
-
-def divided(plan: _Plan, reads: ReadMemory, gpus: int, *, arrays: int) -> _Plan:
-    """The same plan for one of several GPUs over which the reads and the tables are divided.
-
-    Args:
-        plan: for a GPU that has all of them.
-        reads: memory of the reads.
-        gpus: how many; 1 changes nothing.
-        arrays: of which the tables consist.
-    """
-    if gpus == 1:
-        return plan
-    tables = plan.tables + ALIGNMENT * arrays
-    return replace(
-        plan,
-        divided_over=gpus,
-        reads=share_bytes(divided_bytes(plan.reads), gpus),
-        tables=share_bytes(tables, gpus),
-        divided_tables=tables,
-        before_division=reads.total,
-    )
 
 
 def whole_or_divided(

@@ -1,5 +1,6 @@
 // k-mers of reads; the reference is ngsgpu/readset/kmers.py.
 #include "ngsgpu/readset/reads.cuh"
+#include "ngsgpu/sequence/kmer.cuh"
 
 // Collect the canonical k-mers whose hash has zeros where ``mask`` has ones, in any order.
 // ``found`` counts them, including those for which ``sample`` has no room.
@@ -10,26 +11,23 @@ extern "C" __global__ void sample_kmers(const Reads* reads_in, int64_t count, in
                                         int64_t room, uint64_t* sample,
                                         unsigned long long* found) {
     const Reads reads = *reads_in;
-    const uint64_t kmer_mask = k == 32 ? ~0ull : (1ull << (2 * k)) - 1;
-    const int top = 2 * (k - 1);
     const int64_t step = int64_t(gridDim.x) * blockDim.x;
     for (int64_t read = int64_t(blockIdx.x) * blockDim.x + threadIdx.x; read < count; read += step) {
         const int length = read_length(reads, read);
         const int words = (length + 63) >> 6;
         const uint64_t* planes = reads.planes + plane_start(reads, read);
-        uint64_t kmer = 0, complement = 0, low = 0, high = 0;
+        Kmer kmer(k);
+        uint64_t low = 0, high = 0;
         for (int position = 0; position < length; ++position) {
             if ((position & 63) == 0) {
                 low = planes[position >> 6];
                 high = planes[words + (position >> 6)];
             }
-            const uint64_t code = (low & 1) | ((high & 1) << 1);
+            kmer.add((low & 1) | ((high & 1) << 1));
             low >>= 1;
             high >>= 1;
-            kmer = ((kmer << 2) | code) & kmer_mask;
-            complement = (complement >> 2) | ((3 - code) << top);
             if (position < k - 1) continue;
-            const uint64_t canonical = kmer < complement ? kmer : complement;
+            const uint64_t canonical = kmer.canonical();
             if (mix64(canonical) & mask) continue;
             const int64_t at = int64_t(atomicAdd(found, 1ull));
             if (at < room) sample[at] = canonical;

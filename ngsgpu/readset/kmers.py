@@ -20,6 +20,7 @@ from ngsgpu.pool import working
 from ngsgpu.readset.cpu import ReadArrays, plane_start, read_length
 from ngsgpu.readset.readset import AmbiguousBases, ReadSet
 from ngsgpu.sequence.hashing import mix64
+from ngsgpu.sequence.kmers import roll
 
 SAMPLED_KMERS = 1 << 22
 """Minimum number of k-mer occurrences in a sample, if the reads have that many."""
@@ -79,8 +80,6 @@ def canonical_kmers(
         return 0
     start = plane_start(reads, read)
     words = (length + 63) >> 6
-    mask = ~np.uint64(0) if k == 32 else (np.uint64(1) << np.uint64(2 * k)) - np.uint64(1)
-    top = np.uint64(2 * (k - 1))
     kmer = np.uint64(0)
     complement = np.uint64(0)
     low = np.uint64(0)
@@ -92,8 +91,7 @@ def canonical_kmers(
         code = (low & np.uint64(1)) | ((high & np.uint64(1)) << np.uint64(1))
         low >>= np.uint64(1)
         high >>= np.uint64(1)
-        kmer = ((kmer << np.uint64(2)) | code) & mask
-        complement = (complement >> np.uint64(2)) | ((np.uint64(3) - code) << top)
+        kmer, complement = roll(kmer, complement, code, k)
         if position >= k - 1:
             forward[position - k + 1] = kmer
             canonical[position - k + 1] = min(kmer, complement)

@@ -16,7 +16,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Literal, TypeVar
 
@@ -24,6 +24,7 @@ from ngsgpu.declared.options import value
 from ngsgpu.declared.values import parameters
 from ngsgpu.device.leases import keep_gpus
 from ngsgpu.device.memory import available_memory, format_size
+from ngsgpu.device.plan import Allocation, listed, peak_bytes
 from ngsgpu.device.team import Team, free_unused
 from ngsgpu.errors import DeviceError, HostMemoryError
 from ngsgpu.io.compress.deflate import DEFAULT_LEVEL, MAX_LEVEL
@@ -142,21 +143,27 @@ class HostPlan:
     Attributes:
         contents: the reads.
         tables: number of tables.
-        parts: bytes of each part, by its name: reads, tables and so on, and all ``other``.
+        allocations: reads, tables and so on, and all ``other``.
         budget_bytes: memory budget.
+        table_bytes: bytes that one table less saves.
+        least_tables: number of tables that a run should have at least.
+        notes: more lines for people about the input.
     """
 
     DOING: ClassVar[str]
     UNIT: ClassVar[str] = "reads"
     contents: Contents
     tables: int
-    parts: Mapping[str, int]
+    allocations: tuple[Allocation, ...]
     budget_bytes: int
+    table_bytes: int = 0
+    least_tables: int = 0
+    notes: tuple[str, ...] = ()
 
     @property
     def total_bytes(self) -> int:
         """Most memory in use at a time."""
-        return sum(self.parts.values())
+        return peak_bytes(self.allocations)
 
     @property
     def units(self) -> int:
@@ -167,19 +174,26 @@ class HostPlan:
         """Lines for people about reads and tables."""
         found = self.contents
         longest = "the longest read" if self.UNIT == "pairs" else "the longest"
-        return [
-            f"{self.UNIT}    {self.units:,} with {found.bases:,} bases, {longest} {found.longest:,}"
-        ]
-
-    def fewer_tables(self, surplus: int) -> int | None:
-        """Number of tables that saves ``surplus`` bytes; None if none does."""
-        return None
+        bases = f"{found.bases:,} bases, {longest} {found.longest:,}"
+        return [f"{self.UNIT}    {self.units:,} with {bases}", *self.notes]
 
     def lines(self) -> list[str]:
         """The plan for people."""
-        parts = (f"{name} {format_size(size)}" for name, size in self.parts.items())
+        parts = (f"{own.name} {format_size(own.bytes)}" for own in self.allocations)
         sizes = f"{format_size(self.total_bytes)} of {format_size(self.budget_bytes)}"
         return [*self.inputs(), f"memory   {sizes}: {', '.join(parts)}"]
+
+    def document(self) -> dict[str, Any]:
+        """The plan as JSON."""
+        found = self.contents
+        return {
+            "reads": found.reads,
+            "bases": found.bases,
+            "longest": found.longest,
+            "planned_bytes": self.total_bytes,
+            "budget_bytes": self.budget_bytes,
+            "allocations": listed(self.allocations),
+        }
 
     def check(self, parameters: Any) -> None:
         """Refuse a plan that does not fit.
@@ -195,8 +209,8 @@ class HostPlan:
         about = "about " if self.contents.estimated else ""
         surplus = self.total_bytes - self.budget_bytes
         advice = []
-        if tables := self.fewer_tables(surplus):
-            advice.append(f"`hashes={tables}`")
+        if self.table_bytes and self.tables - -(-surplus // self.table_bytes) >= self.least_tables:
+            advice.append(f"`hashes={self.tables - -(-surplus // self.table_bytes)}`")
         if parameters.quality_bits == 8 and self.contents.bases * 3 // 4 >= surplus:
             advice.append("`quality_bits=2`")
         wanted = self.total_bytes * (_ESTIMATE_MARGIN if self.contents.estimated else 1)

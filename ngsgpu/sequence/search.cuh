@@ -15,4 +15,16 @@ __device__ __forceinline__ Place first_not_before(Place low, Place high, IsBefor
     return low;
 }
 
+// The last of the places [low, high) for which ``holds(place)``, which it does for ``low`` and for
+// none after one for which it does not.
+template <class Place, class Holds>
+__device__ __forceinline__ Place last_that(Place low, Place high, Holds holds) {
+    while (high - low > 1) {
+        const Place middle = (low + high) / 2;
+        if (holds(middle)) low = middle;
+        else high = middle;
+    }
+    return low;
+}
+
 }  // namespace

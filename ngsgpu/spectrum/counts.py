@@ -15,17 +15,17 @@ from ngsgpu.kmers.params import MAX_COUNT
 from ngsgpu.pool import Shared, working
 from ngsgpu.readset import AmbiguousBases, ReadArrays, ReadSet
 from ngsgpu.sequence.hashing import mix64
+from ngsgpu.sequence.kmers import roll
 from ngsgpu.spectrum.reads import UNKNOWN, load_codes
 
 _BASES_PER_TASK: Final = 1 << 22
 _KMERS_PER_BUCKET: Final = 1 << 18
 _MAX_BITS: Final = 12
 _NO_COUNTS = np.empty(0, dtype=np.uint16)
-_2 = np.uint64(2)
 _3 = np.uint64(3)
 
 
-class KmerCounts(NamedTuple):
+class RepeatedKmers(NamedTuple):
     """Counts of k-mers.
 
     Attributes:
@@ -52,8 +52,6 @@ def _collect(
     out: NDArray[np.uint64],
 ) -> Integer:
     """Write the canonical k-mers of some reads whose hash begins with ``part``, in high bits."""
-    mask = (np.uint64(1) << np.uint64(2 * k)) - np.uint64(1)
-    top = np.uint64(2 * (k - 1))
     shift = np.uint64(64 - 2 * k)
     own = np.uint64(part)
     found = 0
@@ -65,8 +63,7 @@ def _collect(
         for i in range(length):
             code = np.uint64(codes[i])
             known = 0 if code == UNKNOWN else known + 1
-            forward = ((forward << _2) | (code & _3)) & mask
-            backward = (backward >> _2) | ((_3 - (code & _3)) << top)
+            forward, backward = roll(forward, backward, code & _3, k)
             if known >= k:
                 kmer = min(forward, backward)
                 if part_bits == 0 or mix64(kmer) >> np.uint64(64 - part_bits) == own:
@@ -110,7 +107,7 @@ def count_reads(
     threads: int = 1,
     part_bits: int = 0,
     advance: Callable[[int], None] = lambda kmers: None,
-) -> KmerCounts:
+) -> RepeatedKmers:
     """Count the canonical k-mers of a read set.
 
     Args:
@@ -128,8 +125,8 @@ def count_reads(
         parts += list(zip(kmers, counts, strict=True))
         advance(1)
     if not parts:
-        return KmerCounts(np.empty(0, np.uint64), _NO_COUNTS, histogram)
-    return KmerCounts(
+        return RepeatedKmers(np.empty(0, np.uint64), _NO_COUNTS, histogram)
+    return RepeatedKmers(
         np.concatenate([kmers for kmers, _ in parts]),
         np.concatenate([counts for _, counts in parts]),
         histogram,

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ngsgpu.device.plan import Allocation
 from ngsgpu.io.output.edits import Edits
 from ngsgpu.jit import Integer
 from ngsgpu.pool import Shared, working
@@ -107,12 +108,12 @@ def plan_spectrum(
         contents=contents,
         tables=1,
         part_bits=part_bits,
-        parts={
-            "reads": read_bytes,
-            "counting": contents.bases * 10 >> part_bits,
-            "k-mers": table_bytes,
-            "other": other_bytes,
-        },
+        allocations=(
+            Allocation("reads", read_bytes),
+            Allocation("counting", contents.bases * 10 >> part_bits),
+            Allocation("k-mers", table_bytes),
+            Allocation("other", other_bytes),
+        ),
         budget_bytes=budget_bytes,
     )
 

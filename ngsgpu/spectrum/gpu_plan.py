@@ -11,14 +11,12 @@ of this affects the result.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from ngsgpu.device.arena import ALIGNMENT
-from ngsgpu.device.memory import format_size
-from ngsgpu.device.plan import ADVICE, ROUNDING_BYTES, MemoryPlan
+from ngsgpu.device.plan import ROUNDING_BYTES, UNDIVIDED, Allocation, MemoryPlan, first_fitting
 from ngsgpu.device.spread import share_bytes
-from ngsgpu.errors import DeviceMemoryError
 from ngsgpu.kmers.gpu import row_bytes
 from ngsgpu.kmers.kept import kept_bytes
 from ngsgpu.readset.gpu import ReadMemory, divided_bytes, reading_bytes
@@ -48,6 +46,7 @@ _KEPT_SHARE: Final = 4
 """K-mers that are kept stay on the GPU if they take 1 / this of the memory at most, or no others
 wait for them."""
 
+_STEPS: Final = ("counting", "filling the table", "correcting")
 _MOST_PARTS: Final = 256
 _LEAST_ROWS: Final = 1 << 12
 
@@ -57,7 +56,6 @@ class SpectrumGpuPlan(MemoryPlan):
     """The memory of a spectrum correction on each of its GPUs.
 
     Attributes:
-        kept: for k-mers that occur at least twice, beside counting.
         rows: k-mers that are counted at a time.
         kmers: how many there are on all GPUs, at most.
         moved_reads: arrays of the reads on the host.
@@ -65,29 +63,14 @@ class SpectrumGpuPlan(MemoryPlan):
 
     WORK = "correcting"
 
-    kept: int
     rows: int
     kmers: int
     moved_reads: tuple[Movable, ...] = ()
 
     @property
-    def arena(self) -> int:
-        """GPU memory except for the reads, and for what is divided."""
-        counting = self.kept + self.building
-        if self.divided_over > 1:
-            return max(counting, self.working) + self.spare
-        return max(counting, self.kept + self.tables, self.tables + self.working) + self.spare
-
-    @property
-    def total(self) -> int:
-        """The most that is in use on the GPU at a time."""
-        rest = self.arena + (self.tables if self.divided_over > 1 else 0)
-        return self.reads + ROUNDING_BYTES + max(rest, self.before_division)
-
-    @property
-    def moved(self) -> list[str]:
-        """Data on the host for lack of GPU memory."""
-        return [*([] if self.kept else ["counted k-mers"]), *self.moved_reads]
+    def kept(self) -> int:
+        """For k-mers that occur at least twice, beside counting."""
+        return self.bytes_of("kept")
 
     def document(self) -> dict[str, Any]:
         """The plan for the statistics."""
@@ -135,17 +118,7 @@ def plan_gpu(demand: Demand, divided_over: int = 1) -> SpectrumGpuPlan:
     Raises:
         DeviceMemoryError: neither suffices; the message states how much is needed and available.
     """
-    least = 0
-    for moved in _placements(demand.reads):
-        plan = _plan(demand, moved, divided_over)
-        if plan.fits:
-            return plan
-        least = plan.total
-    raise DeviceMemoryError(
-        f"correcting {demand.reads.reads:,} reads by their k-mers takes at least "
-        f"{format_size(least)} of GPU memory, and {format_size(demand.budget)} may be used; "
-        f"{ADVICE}"
-    )
+    return first_fitting(_plan(demand, moved, divided_over) for moved in _placements(demand.reads))
 
 
 def plan_team(demand: Demand, *, linked: bool) -> SpectrumGpuPlan:
@@ -221,22 +194,31 @@ def _plan(demand: Demand, moved: tuple[Movable, ...], divided_over: int) -> Spec
     while batches is None:
         room = 2 * max(room, _LEAST_ROWS)
         batches = batches_within(room, reads.reads, reads.max_length, demand.blocks)
+    first, *others = reads.allocations(moved)
+    allocations = [
+        replace(first, bytes=own),
+        # There is no table while k-mers are counted, but where it is in memory of all GPUs.
+        Allocation("tables", tables, _STEPS if divided_over > 1 else _STEPS[1:]),
+        Allocation("kept", kept, _STEPS[:2]),
+        Allocation("building", row_bytes(1) * rows, _STEPS[:1]),
+        Allocation("working", results + batches.bytes, _STEPS[2:]),
+        Allocation("spare", SPARE_BYTES, _STEPS),
+    ]
+    if not kept:
+        allocations.append(Allocation("counted k-mers", 0, on_host=True))
+    if divided_over > 1 and demand.on_first:
+        allocations.append(Allocation(UNDIVIDED, there, ("dividing",)))
+    allocations += others
     return SpectrumGpuPlan(
-        reads=own,
-        tables=tables,
-        building=row_bytes(1) * rows,
-        working=results + batches.bytes,
-        kept=kept,
+        doing=f"correcting {reads.reads:,} reads by their k-mers",
+        allocations=tuple(allocations),
         rows=rows,
         kmers=demand.bases,
         moved_reads=moved,
-        host=on_host,
-        spare=SPARE_BYTES,
         budget=demand.budget,
         host_budget=demand.host_budget,
         divided_over=divided_over,
         divided_tables=whole if divided_over > 1 else 0,
-        before_division=there if divided_over > 1 and demand.on_first else 0,
     )
 
 

@@ -1,6 +1,7 @@
 // A read as the kernels change it, and its k-mers; the reference is ngsgpu/spectrum/reads.py.
 #pragma once
 #include "ngsgpu/readset/reads.cuh"
+#include "ngsgpu/sequence/kmer.cuh"
 #include "ngsgpu/sequence/search.cuh"
 #include "ngsgpu/spectrum/solid.cuh"
 
@@ -85,27 +86,6 @@ struct Space {
     __device__ __forceinline__ View spare() const { return {bytes + 8 * size, 1}; }
     __device__ __forceinline__ int32_t* votes() const {
         return reinterpret_cast<int32_t*>(bytes) - 4 * size;
-    }
-};
-
-// A k-mer and its reverse complement, which grow base by base.
-struct Kmer {
-    uint64_t forward, backward, mask;
-    int top;
-
-    __device__ __forceinline__ explicit Kmer(int k)
-        : forward(0), backward(0), mask((1ull << (2 * k)) - 1), top(2 * (k - 1)) {}
-    __device__ __forceinline__ void add(uint64_t code) {
-        forward = ((forward << 2) | code) & mask;
-        backward = (backward >> 2) | ((3 - code) << top);
-    }
-    // Takes the last base away, ``gone`` being the one that it pushed out.
-    __device__ __forceinline__ void remove(uint64_t gone) {
-        forward = (forward >> 2) | (gone << top);
-        backward = ((backward << 2) & mask) | (3 - gone);
-    }
-    __device__ __forceinline__ uint64_t canonical() const {
-        return forward < backward ? forward : backward;
     }
 };
 

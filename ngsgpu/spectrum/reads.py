@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from ngsgpu.jit import Integer, njit
 from ngsgpu.readset import AmbiguousBases, ReadArrays
 from ngsgpu.readset.cpu import BIN_SCORES, plane_start, quality_code, quality_start, read_length
+from ngsgpu.sequence.kmers import roll
 from ngsgpu.spectrum.solid import SOLID, Solid, level_of
 
 UNKNOWN: Final = 4
@@ -18,7 +19,6 @@ UNKNOWN: Final = 4
 _WITHOUT_QUALITY: Final = 20
 
 _1 = np.uint64(1)
-_2 = np.uint64(2)
 _3 = np.uint64(3)
 
 
@@ -113,8 +113,6 @@ def find_levels(
         end: its end.
         levels: gets the levels, by the first base; 0 with unknown bases.
     """
-    mask = (np.uint64(1) << np.uint64(2 * k)) - np.uint64(1)
-    top = np.uint64(2 * (k - 1))
     forward = np.uint64(0)
     backward = np.uint64(0)
     known = 0
@@ -122,8 +120,7 @@ def find_levels(
     for i in range(begin, end):
         code = np.uint64(codes[i])
         known = 0 if code == UNKNOWN else known + 1
-        forward = ((forward << _2) | (code & _3)) & mask
-        backward = (backward >> _2) | ((_3 - (code & _3)) << top)
+        forward, backward = roll(forward, backward, code & _3, k)
         if i >= begin + k - 1:
             level = level_of(solid, min(forward, backward)) if known >= k else 0
             levels[i - k + 1] = level
@@ -138,16 +135,13 @@ def is_clean(solid: Solid, k: Integer, codes: NDArray[np.uint8], length: Integer
     An error makes k k-mers weak in a row, or all of them up to an end of the read.
     """
     step = max(1, k // 4)
-    mask = (np.uint64(1) << np.uint64(2 * k)) - np.uint64(1)
-    top = np.uint64(2 * (k - 1))
     forward = np.uint64(0)
     backward = np.uint64(0)
     for i in range(length):
         if codes[i] == UNKNOWN:
             return False
         code = np.uint64(codes[i])
-        forward = ((forward << _2) | code) & mask
-        backward = (backward >> _2) | ((_3 - code) << top)
+        forward, backward = roll(forward, backward, code, k)
         start = i - k + 1
         if (
             start >= 0

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from ngsgpu.jit import Integer, njit
 from ngsgpu.sequence.hashing import mix64
+from ngsgpu.sequence.probe import free_slot
 
 # Levels of a k-mer; those unknown to the set have 0.
 RARE: Final = 1
@@ -41,16 +42,6 @@ class Solid(NamedTuple):
 
     words: NDArray[np.uint64]
     bloom: int
-
-
-@njit(nogil=True, cache=True, inline="always")
-def reverse_complement(kmer: np.uint64, k: Integer) -> np.uint64:
-    """The reverse complement of a k-mer."""
-    reverse = np.uint64(0)
-    for _ in range(k):
-        reverse = (reverse << _2) | (_3 - (kmer & _3))
-        kmer >>= _2
-    return reverse
 
 
 @njit(nogil=True, cache=True)
@@ -84,13 +75,9 @@ def _insert(
     solid_from: Integer,
     strong_from: Integer,
 ) -> None:
-    mask = np.uint64(len(words) - 1)
     for i in range(len(kmers)):
         level = RARE + (counts[i] >= solid_from) + (counts[i] >= strong_from)
-        slot = mix64(kmers[i]) & mask
-        while words[slot] != 0:
-            slot = (slot + _ONE) & mask
-        words[slot] = (kmers[i] << _2) | np.uint64(level)
+        words[free_slot(words, mix64(kmers[i]))] = (kmers[i] << _2) | np.uint64(level)
 
 
 @njit(nogil=True, cache=True)

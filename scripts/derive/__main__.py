@@ -6,12 +6,12 @@ python -m scripts.derive --check     only say whether they are up to date
 
 from __future__ import annotations
 
-import argparse
 import sys
 from pathlib import Path
 
 from scripts.derive import galaxy, nextflow, schema, statistics, wrappers
-from scripts.derive.stages import ROOT, stages
+from scripts.derive.stages import stages
+from scripts.made import write_or_check
 
 
 def products() -> dict[Path, str]:
@@ -25,22 +25,7 @@ def products() -> dict[Path, str]:
 
 def main() -> int:
     """Write the files, or compare them; return the exit status."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--check", action="store_true", help="only say whether they are current")
-    check = parser.parse_args().check
-    stale = [
-        (path, text)
-        for path, text in products().items()
-        if not path.exists() or path.read_text() != text
-    ]
-    for path, text in stale:
-        if check:
-            place = path.relative_to(ROOT)
-            print(f"{place} is out of date: run python -m scripts.derive", file=sys.stderr)
-        else:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text)
-    return int(check and bool(stale))
+    return write_or_check("python -m scripts.derive", __doc__ or "", products)
 
 
 if __name__ == "__main__":

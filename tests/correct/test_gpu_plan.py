@@ -189,7 +189,7 @@ def test_too_little_memory_is_told() -> None:
     with pytest.raises(DeviceError) as caught:
         plan_gpu(LARGE, CorrectionParameters(), budget=8 * GIB, host_budget=GIB)
     assert re.fullmatch(
-        r"correcting with 8\.0 GiB of GPU memory needs [\d.]+ GiB of pinned host memory and "
-        r"1\.0 GiB may be used; .*",
+        r"correcting 30,600,000 reads with 8\.0 GiB of GPU memory needs [\d.]+ GiB of pinned host "
+        r"memory and 1\.0 GiB may be used; .*",
         str(caught.value),
     )

@@ -11,14 +11,18 @@ import pytest
 
 from ngsgpu.device.pinned import PinnedPool
 from ngsgpu.device.plan import (
+    ADVICE,
+    STEPS,
+    Allocation,
     GpuMemory,
     MemoryPlan,
+    first_fitting,
     gpu_memory,
     largest_array_bytes,
     retry_with_less,
 )
 from ngsgpu.device.team import Team, here, limited_gpu_memory
-from ngsgpu.errors import DeviceError
+from ngsgpu.errors import DeviceError, DeviceMemoryError
 from tests.support.device import FIRST, GIB, Device, four_gpus, stack
 
 RESERVE = 512 << 20
@@ -61,9 +65,18 @@ def test_a_plan_is_summed_up_and_said():
         WORK = "sorting"
 
     plan = Plan(
-        reads=3 * GIB, tables=2 * GIB, building=GIB, working=4 * GIB, spare=GIB, host=0,
-        budget=12 * GIB, host_budget=0, reading=GIB,
-    )  # fmt: skip
+        doing="sorting 3 reads",
+        allocations=(
+            Allocation("reads", 3 * GIB, arrays=1),
+            Allocation("rounding", 1 << 20),
+            Allocation("tables", 2 * GIB, STEPS, arrays=2),
+            Allocation("building", GIB, STEPS[:1]),
+            Allocation("working", 4 * GIB, STEPS[1:]),
+            Allocation("spare", GIB, STEPS),
+        ),
+        budget=12 * GIB,
+        reading=GIB,
+    )
     assert plan.arena == 7 * GIB
     assert plan.total == 10 * GIB + (1 << 20)
     assert plan.fits
@@ -76,6 +89,35 @@ def test_a_plan_is_summed_up_and_said():
         "table_bytes": 2 * GIB, "building_bytes": GIB, "sorting_bytes": 4 * GIB, "host_bytes": 0,
         "divided_over": 1,
     }  # fmt: skip
+    # Half of each, and 3 GiB before they are divided take as much as the work afterwards.
+    half = plan.divided(2)
+    assert (half.divided_over, half.divided_tables) == (2, 2 * GIB + 1024)
+    assert half.arena == 5 * GIB
+    assert GIB * 3 // 2 < half.reads < GIB * 3 // 2 + (64 << 20)
+    assert half.total == half.reads + half.tables + 5 * GIB + (1 << 20)
+
+
+def test_the_first_plan_that_fits_is_chosen():
+    def plan(size: int, host: int, budget: int = 5 * GIB) -> MemoryPlan:
+        moved = Allocation("slots", host, on_host=True)
+        return MemoryPlan(
+            doing="sorting", allocations=(Allocation("tables", size), moved),
+            budget=budget, host_budget=GIB,
+        )  # fmt: skip
+
+    assert first_fitting(plan(size * GIB, 0) for size in (7, 5, 3)).tables == 5 * GIB
+    with pytest.raises(DeviceMemoryError) as caught:
+        first_fitting([plan(9 * GIB, 0), plan(7 * GIB, GIB), plan(6 * GIB, 2 * GIB)])
+    assert str(caught.value) == (
+        "sorting takes at least 6.0 GiB of GPU memory, with 2.0 GiB on the host, and 5.0 GiB may "
+        f"be used; {ADVICE}"
+    )
+    with pytest.raises(DeviceMemoryError) as caught:
+        first_fitting([plan(9 * GIB, 0), plan(4 * GIB, 2 * GIB), plan(3 * GIB, 4 * GIB)])
+    assert str(caught.value) == (
+        "sorting with 5.0 GiB of GPU memory needs 2.0 GiB of pinned host memory and 1.0 GiB may "
+        f"be used; {ADVICE}"
+    )
 
 
 def test_less_is_taken_once(cuda, caplog):

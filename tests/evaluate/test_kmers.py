@@ -13,7 +13,7 @@ import pytest
 from ngsgpu.cli import main
 from ngsgpu.errors import InputError, UsageError
 from ngsgpu.evaluate.kmers import evaluate_kmers
-from ngsgpu.evaluate.kmers.sample import KmerCounts
+from ngsgpu.evaluate.kmers.sample import SampleCounts
 from tests.support.io.records import Record, fastq, write
 from tests.support.minhash.oracle import reverse_complement
 
@@ -99,7 +99,7 @@ def test_a_sample_holds_all_occurrences_of_its_kmers(tmp_path: Path) -> None:
     assert exact.sampled == 1 and document.sampled >= 4
     assert document.sampled * document.true == pytest.approx(exact.true, rel=0.25)
     assert "one in" in document.tables()[1].plain()
-    counts = KmerCounts(K, 300)
+    counts = SampleCounts(K, 300)
     for text in texts["raw"]:
         data = np.frombuffer(bytearray(text.encode()), np.uint8)
         counts.add(data, np.zeros(1, np.int64), np.full(1, len(text), np.int64))

@@ -181,6 +181,12 @@ def test_dry_run(tmp_path: Path, pairs: Pairs, ngsgpu: Commands) -> None:
     assert done.status == 0, done.err
     assert f"{len(pairs.first):,} pairs" in done.out or f"pairs    {len(pairs.first):,}" in done.out
     assert sorted(p.name for p in tmp_path.iterdir()) == ["1.fq", "2.fq"]
+    stats = tmp_path / "plan.json"
+    assert ngsgpu("extend", "-i", first, "-I", second, "--dry-run", "--stats", stats).status == 0
+    memory = json.loads(stats.read_text())["memory"]
+    assert memory["reads"] == 2 * len(pairs.first)
+    assert [own["name"] for own in memory["allocations"]] == ["reads", "tables", "other"]
+    assert sum(own["bytes"] for own in memory["allocations"]) == memory["planned_bytes"]
 
 
 def test_empty_input(tmp_path: Path, ngsgpu: Commands) -> None:

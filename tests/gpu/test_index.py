@@ -74,10 +74,14 @@ def assert_same(found: FmIndex, wanted: FmIndex) -> None:
         assert np.array_equal(one, other), name
 
 
+def bucket_plan(size: int, period: int, most: int) -> BucketPlan:
+    return BucketPlan(doing="", allocations=(), budget=0, size=size, period=period, most=most)
+
+
 def assert_index(text: np.ndarray, both: bool, most: int, period: int, gpus: int = 1) -> None:
     """An index of buckets of at most ``most`` is the CPU's."""
     full = np.concatenate([text, 3 - text[::-1]]) if both else text
-    plan = BucketPlan(len(full), period, most, 0, 0)
+    plan = bucket_plan(len(full), period, most)
     found = fm_index_by_buckets(text, both_strands=both, plan=plan, gpus=gpus)
     assert_same(found, fm_index(full, suffix_array(full)))
 
@@ -193,7 +197,7 @@ def test_large_text() -> None:
     assert is_suffix_array_on_gpu(text, places)
     found = fm_index_by_buckets(text, both_strands=False)
     assert_same(found, fm_index(text, places, 4))
-    plan = BucketPlan(len(text), 512, 100_000, 0, 0)
+    plan = bucket_plan(len(text), 512, 100_000)
     assert_same(fm_index_by_buckets(text, both_strands=False, plan=plan), found)
 
 

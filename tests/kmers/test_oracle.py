@@ -148,8 +148,8 @@ def test_gpu_memory_is_planned(words: int) -> None:
     """Within the budget, no more than the file needs, and refused if it is too little."""
     for budget in (32 << 20, 1 << 30, 138 << 30):
         plan = gpu_run.plan_counting(None, words, budget)
-        assert plan.rows * 8 * words < plan.bytes <= budget
-        assert plan.bytes > 0.9 * budget or plan.rows == gpu.MOST_ROWS
+        assert plan.rows * 8 * words < plan.total <= budget
+        assert plan.total > 0.9 * budget or plan.rows == gpu.MOST_ROWS
     assert gpu_run.plan_counting(1 << 20, words, 1 << 30).rows == 1 << 20
     with pytest.raises(DeviceMemoryError, match="counting k-mers takes at least"):
         gpu_run.plan_counting(None, words, 4 << 20)

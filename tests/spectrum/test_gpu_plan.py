@@ -58,7 +58,7 @@ def test_steps_share_memory() -> None:
     """There are no tables while k-mers are counted, nor counted k-mers beside corrected reads."""
     found = plan(64 << 20)
     assert not found.moved_reads
-    assert found.kept + found.building + found.spare == found.arena
+    assert found.kept + found.building + found.bytes_of("spare") == found.arena
 
 
 def test_each_of_several_keeps_its_share() -> None:

@@ -106,8 +106,8 @@ def test_plans_of_buckets() -> None:
     assert small.period > human.period
     assert human.buckets < small.buckets < 300
     for plan in (whole, human, small):
-        assert plan.needed <= plan.budget
-        assert plan.line().startswith(format_size(plan.needed))
+        assert plan.fits
+        assert plan.line().startswith(format_size(plan.total))
     with pytest.raises(DeviceMemoryError, match="use `gpu_memory='"):
         plan_buckets(6_200_000_000, 1 << 30)
 

@@ -17,6 +17,7 @@ from ngsgpu.assemble.contigs.pieces import Pieces, begin_of, end_of, turn
 from ngsgpu.assemble.contigs.places import Places
 from ngsgpu.assemble.contigs.reads import Reads, unpack
 from ngsgpu.jit import Integer, njit
+from ngsgpu.sequence.kmers import append, roll
 
 _WORDS: Final = (31, 21, 15)
 """Lengths of the words by which reads go on from each other, tried in turn."""
@@ -148,7 +149,6 @@ def enter_reads(
         words: uint64[2, m], gets the words forwards, and those backwards.
     """
     codes = np.empty(np.int64(lengths[rows].max()) if len(rows) else 0, dtype=np.uint8)
-    mask = (np.uint64(1) << np.uint64(2 * word)) - np.uint64(1)
     used = 0
     for i in range(len(rows)):
         length = np.int64(lengths[rows[i]])
@@ -156,9 +156,7 @@ def enter_reads(
         own = np.uint64(0)
         other = np.uint64(0)
         for at in range(length):
-            code = np.uint64(codes[at])
-            own = ((own << np.uint64(2)) | code) & mask
-            other = (other >> np.uint64(2)) | ((np.uint64(3) - code) << np.uint64(2 * word - 2))
+            own, other = roll(own, other, np.uint64(codes[at]), word)
             if at >= word - 1:
                 words[1 if turned[i] else 0, used] = own
                 words[0 if turned[i] else 1, used] = other
@@ -183,7 +181,6 @@ def go_on(
         The number of bases; -1 if reads end or disagree, come again to the same word, or have not
         arrived when ``out`` is full.
     """
-    mask = (np.uint64(1) << np.uint64(2 * word)) - np.uint64(1)
     passed = np.empty(len(out) + 1, dtype=np.uint64)
     passed[0] = first
     own = first
@@ -191,7 +188,7 @@ def go_on(
         best = second = 0
         base = np.uint64(0)
         for code in range(4):
-            near = ((own << np.uint64(2)) | np.uint64(code)) & mask
+            near = append(own, np.uint64(code), word)
             times = int(np.searchsorted(words, near, side="right"))
             times -= int(np.searchsorted(words, near))
             if times > best:
@@ -200,7 +197,7 @@ def go_on(
                 second = times
         if best == 0 or best < _RATIO * second:
             return np.int64(-1)
-        own = ((own << np.uint64(2)) | base) & mask
+        own = append(own, base, word)
         out[at] = np.uint8(base)
         for i in range(at + 1):
             if passed[i] == own:

@@ -13,6 +13,8 @@ from ngsgpu.assemble.contigs.reads import Reads, unpack
 from ngsgpu.jit import Integer, njit
 from ngsgpu.pool import map_all
 from ngsgpu.sequence.hashing import mix64
+from ngsgpu.sequence.kmers import roll
+from ngsgpu.sequence.probe import find_slot
 
 _WORD: Final = 31
 _SAMPLED: Final = 2
@@ -20,9 +22,6 @@ _SAMPLED: Final = 2
 looking them up takes a quarter of the memory."""
 
 _PART: Final = 1 << 15
-
-_2 = np.uint64(2)
-_3 = np.uint64(3)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,18 +79,6 @@ def place_reads(
 
 
 @njit(nogil=True, cache=True)
-def roll(
-    forward: np.uint64, backward: np.uint64, code: np.uint8, size: int
-) -> tuple[np.uint64, np.uint64]:
-    """A word and its reverse complement, with one more base at the end."""
-    mask = (np.uint64(1) << np.uint64(2 * size)) - np.uint64(1)
-    own = np.uint64(code)
-    return ((forward << _2) | own) & mask, (backward >> _2) | (
-        (_3 - own) << np.uint64(2 * size - 2)
-    )
-
-
-@njit(nogil=True, cache=True)
 def slot_of(
     keys: NDArray[np.uint64], values: NDArray[np.int64], word: np.uint64, sampled: int
 ) -> Integer:
@@ -99,11 +86,7 @@ def slot_of(
     mixed = mix64(word)
     if mixed & ((np.uint64(1) << np.uint64(sampled)) - np.uint64(1)):
         return np.int64(-1)
-    mask = np.uint64(len(keys) - 1)
-    slot = (mixed >> np.uint64(sampled)) & mask
-    while values[slot] != 0 and keys[slot] != word:
-        slot = (slot + np.uint64(1)) & mask
-    return np.int64(slot)
+    return np.int64(find_slot(keys, values, word, mixed >> np.uint64(sampled)))
 
 
 @njit(nogil=True, cache=True)
@@ -130,7 +113,7 @@ def enter_words(
         forward = np.uint64(0)
         backward = np.uint64(0)
         for at in range(starts[piece], starts[piece + 1]):
-            forward, backward = roll(forward, backward, bases[at], size)
+            forward, backward = roll(forward, backward, np.uint64(bases[at]), size)
             begin = at - size + 1
             if begin < starts[piece]:
                 continue
@@ -169,7 +152,7 @@ def find_places(
         forward = np.uint64(0)
         backward = np.uint64(0)
         for at in range(length):
-            forward, backward = roll(forward, backward, codes[at], size)
+            forward, backward = roll(forward, backward, np.uint64(codes[at]), size)
             begin = at - size + 1
             if begin < 0:
                 continue

@@ -15,17 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.jit import njit
+from ngsgpu.sequence.kmers import reverse_complement
 
 Places = NDArray[Any]
 """Edges or vertices, int32, or int64 in graphs of 2^31 edges and more."""
 
 _WORD = np.uint64
 _2 = np.uint64(2)
-_4 = np.uint64(4)
-_8 = np.uint64(8)
 _62 = np.uint64(62)
-_PAIRS = np.uint64(0x3333333333333333)
-_NIBBLES = np.uint64(0x0F0F0F0F0F0F0F0F)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,11 +130,4 @@ def turn_all(kmers: NDArray[np.uint64], length: int, out: NDArray[np.uint64]) ->
     """Write the reverse complement of each l-mer."""
     unused = np.uint64(64 - 2 * length)
     for i in range(len(kmers)):
-        word = ~kmers[i]
-        word = ((word >> _2) & _PAIRS) | ((word & _PAIRS) << _2)
-        word = ((word >> _4) & _NIBBLES) | ((word & _NIBBLES) << _4)
-        turned = np.uint64(0)
-        for _ in range(8):
-            turned = (turned << _8) | (word & np.uint64(255))
-            word >>= _8
-        out[i] = turned << unused
+        out[i] = reverse_complement(kmers[i], 32) << unused

@@ -1,5 +1,5 @@
 // The Euler tour on the GPU; the reference is ngsgpu/assemble/euler/graph.py and tour.py.
-#include "ngsgpu/kmers/kmer.cuh"
+#include "ngsgpu/sequence/kmer.cuh"
 
 namespace {
 

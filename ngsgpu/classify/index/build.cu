@@ -18,13 +18,8 @@ struct Words : SortedWords {
     __device__ int64_t first_of(int64_t i) const {
         int64_t step = 1;
         while (same_key(i, i - step)) step *= 2;
-        int64_t low = max(int64_t(-1), i - step), high = i;  // low has another key
-        while (high - low > 1) {
-            const int64_t middle = (low + high) / 2;
-            if (same_key(i, middle)) high = middle;
-            else low = middle;
-        }
-        return high;
+        const auto differs = [&](int64_t j) { return !same_key(i, j); };
+        return last_that(max(int64_t(-1), i - step), i, differs) + 1;
     }
 
     __device__ bool is_removed(uint64_t word) const {

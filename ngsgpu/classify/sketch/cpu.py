@@ -15,6 +15,7 @@ from ngsgpu.classify.params import SketchRules
 from ngsgpu.jit import Integer, njit
 from ngsgpu.sequence.codec import CODES
 from ngsgpu.sequence.hashing import LOW_32, mix32
+from ngsgpu.sequence.kmers import roll
 
 _NONE = LOW_32
 
@@ -66,8 +67,6 @@ def sketch_window(
         The number of hashes; fewer than ``sketch`` in short windows.
     """
     kmer, wanted = rules.kmer, rules.sketch
-    low = (np.uint64(1) << np.uint64(2 * kmer)) - np.uint64(1)
-    top = np.uint64(2 * (kmer - 1))
     forward = np.uint64(0)
     backward = np.uint64(0)
     limit = _NONE  # hashes from here on are not wanted; no k-mer has the hash of all ones
@@ -77,8 +76,7 @@ def sketch_window(
         if code > np.uint64(3):
             known = 0
             continue
-        forward = ((forward << np.uint64(2)) | code) & low
-        backward = (backward >> np.uint64(2)) | ((np.uint64(3) - code) << top)
+        forward, backward = roll(forward, backward, code, kmer)
         known += 1
         if known < kmer:
             continue

@@ -1,6 +1,7 @@
 // Tiles of 64-bit words for a warp, in blocks of kThreads; the sizes are those of kernels.py.
 #pragma once
 #include "ngsgpu/device/cuda/warp.cuh"
+#include "ngsgpu/sequence/search.cuh"
 
 namespace {
 
@@ -11,13 +12,7 @@ constexpr int kTile = LANES * kRounds;  // and for the warp
 // Index of the last element of ``starts`` (ascending, count of them) that is at most ``value``.
 template <class T>
 __device__ __forceinline__ int64_t last_not_above(const T* starts, int64_t count, T value) {
-    int64_t low = 0, high = count;
-    while (high - low > 1) {
-        const int64_t middle = (low + high) / 2;
-        if (starts[middle] <= value) low = middle;
-        else high = middle;
-    }
-    return low;
+    return last_that(int64_t(0), count, [&](int64_t i) { return starts[i] <= value; });
 }
 
 // Writes the words that ``choose(i, &word)`` selects from ``all`` items, in no order, or counts

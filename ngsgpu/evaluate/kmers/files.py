@@ -8,7 +8,7 @@ import numpy as np
 
 from ngsgpu.errors import InputError, UsageError
 from ngsgpu.evaluate.kmers.result import KmerEvaluation, Minority
-from ngsgpu.evaluate.kmers.sample import KmerCounts
+from ngsgpu.evaluate.kmers.sample import SampleCounts
 from ngsgpu.evaluate.truth.records import read_tables
 from ngsgpu.evaluate.truth.streams import unwrapped
 from ngsgpu.io.paths import Paths, listed
@@ -57,7 +57,7 @@ def evaluate_kmers(
     if reference is None and truth is None:
         raise UsageError("nothing to compare with; give `reference`, `truth` or both")
     limit = 0 if exact else room
-    true = KmerCounts(k, limit)
+    true = SampleCounts(k, limit)
     _add_texts(true, [] if reference is None else listed(reference), threads)
     for path in [] if truth is None else listed(truth):
         for table in read_tables(path):
@@ -70,10 +70,10 @@ def evaluate_kmers(
     if len(true.kmers) == 0:
         path = listed(reference if reference is not None else truth or [])[0]
         raise InputError(path, f"it has no {k}-mers", "give the genome, or a smaller `kmer`")
-    rare = KmerCounts(k, limit)
+    rare = SampleCounts(k, limit)
     _add_texts(rare, [] if minority is None else listed(minority), threads)
     rare.settle()
-    before, after = KmerCounts(k, limit), KmerCounts(k, limit)
+    before, after = SampleCounts(k, limit), SampleCounts(k, limit)
     for counts, paths in ((before, raw), (after, corrected)):
         _add_texts(counts, listed(paths), threads)
         counts.settle()
@@ -99,7 +99,7 @@ def evaluate_kmers(
     )
 
 
-def _add_texts(counts: KmerCounts, paths: Iterable[object], threads: int) -> None:
+def _add_texts(counts: SampleCounts, paths: Iterable[object], threads: int) -> None:
     """Count the k-mers of FASTA or FASTQ files."""
     for path in paths:
         for batch in read_batches(str(path), threads=threads):

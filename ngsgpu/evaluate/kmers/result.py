@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.evaluate.kmers.sample import KmerCounts
+from ngsgpu.evaluate.kmers.sample import SampleCounts
 from ngsgpu.evaluate.output import TextTable, fixed, head, ratio
 
 SCHEMA = "ngsgpu.evaluate.kmers"
@@ -75,7 +75,9 @@ class KmerEvaluation:
     minority: Minority | None = None
 
     @classmethod
-    def of(cls, true: NDArray[np.uint64], before: KmerCounts, after: KmerCounts) -> KmerEvaluation:
+    def of(
+        cls, true: NDArray[np.uint64], before: SampleCounts, after: SampleCounts
+    ) -> KmerEvaluation:
         """Compare counts of the same sample.
 
         Args:

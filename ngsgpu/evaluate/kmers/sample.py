@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ngsgpu.jit import njit
 from ngsgpu.sequence.codec import AMBIGUOUS, CODES
 from ngsgpu.sequence.hashing import mix64
+from ngsgpu.sequence.kmers import roll
 
 
 @njit(nogil=True, cache=True)
@@ -40,8 +41,6 @@ def sample_text(
         Their number, which may exceed the length of ``sample``.
     """
     chosen = (np.uint64(1) << np.uint64(shift)) - np.uint64(1)
-    mask = ~np.uint64(0) if k == 32 else (np.uint64(1) << np.uint64(2 * k)) - np.uint64(1)
-    top = np.uint64(2 * (k - 1))
     found = 0
     for i in range(len(start)):
         forward = complement = np.uint64(0)
@@ -51,8 +50,7 @@ def sample_text(
             if code == np.uint64(AMBIGUOUS):
                 run = 0
                 continue
-            forward = ((forward << np.uint64(2)) | code) & mask
-            complement = (complement >> np.uint64(2)) | ((np.uint64(3) - code) << top)
+            forward, complement = roll(forward, complement, code, k)
             run += 1
             if run >= k:
                 canonical = min(forward, complement)
@@ -63,7 +61,7 @@ def sample_text(
     return found
 
 
-class KmerCounts:
+class SampleCounts:
     """Distinct k-mers of a sample and how often each occurs.
 
     Args:

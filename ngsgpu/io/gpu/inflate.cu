@@ -8,6 +8,7 @@
 // chunk before it ends there; what is wrong nevertheless does not have its member's checksum.
 #include "ngsgpu/io/gpu/inflate.structs"
 #include "ngsgpu/io/gpu/deflate.cuh"
+#include "ngsgpu/sequence/search.cuh"
 
 namespace {
 
@@ -300,11 +301,8 @@ extern "C" __global__ void __launch_bounds__(256)
     }
     const u32 piece = blockIdx.x * blockDim.x + threadIdx.x;
     if (piece >= pieces[sections]) return;
-    u32 low = 0, high = sections;  // the last section that begins with this piece or before
-    while (high - low > 1) {
-        const u32 middle = (low + high) / 2;
-        (pieces[middle] <= piece ? low : high) = middle;
-    }
+    // The last section that begins with this piece or before.
+    const u32 low = last_that(0u, sections, [&](u32 i) { return pieces[i] <= piece; });
     u32 at = places[low] + (piece - pieces[low]) * kPiece;
     const u32 end = places[low + 1], stop = min(end, at + kPiece);
     sum = piece == pieces[low] ? initial[low] : 0;

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.jit import Integer, njit
+from ngsgpu.sequence.kmers import roll
 from ngsgpu.spectrum.params import SearchRules
 from ngsgpu.spectrum.reads import UNKNOWN, ReadSpace, find_levels
 from ngsgpu.spectrum.rules.walk import AMBIGUOUS, COMPLETE, NONE, WalkSpace, changes_in, find_way
@@ -23,9 +24,6 @@ from ngsgpu.spectrum.solid import RARE, SOLID, STRONG, Solid, level_of
 
 _ANY: Final = 256
 """Above any quality."""
-
-_2 = np.uint64(2)
-_3 = np.uint64(3)
 
 
 @njit(nogil=True, cache=True)
@@ -269,8 +267,7 @@ def _only_mutant(
         if codes[i] == UNKNOWN:
             return -1, 0
         code = np.uint64(codes[i])
-        forward = (forward << _2) | code
-        backward = (backward >> _2) | ((_3 - code) << top)
+        forward, backward = roll(forward, backward, code, k)
     place = -1
     found = np.uint64(0)
     for i in range(k):

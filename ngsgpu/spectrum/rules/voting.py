@@ -14,11 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.jit import Integer, njit
+from ngsgpu.sequence.kmers import roll
 from ngsgpu.spectrum.reads import UNKNOWN, ReadSpace, find_levels
 from ngsgpu.spectrum.solid import SOLID, Solid, level_of
-
-_2 = np.uint64(2)
-_3 = np.uint64(3)
 
 
 @njit(nogil=True, cache=True)
@@ -38,8 +36,7 @@ def _vote(
         if codes[i] == UNKNOWN:
             return
         code = np.uint64(codes[i])
-        forward = (forward << _2) | code
-        backward = (backward >> _2) | ((_3 - code) << top)
+        forward, backward = roll(forward, backward, code, k)
     for i in range(k):
         left = top - np.uint64(2 * i)
         right = np.uint64(2 * i)

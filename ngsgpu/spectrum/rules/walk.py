@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.jit import Integer, njit
+from ngsgpu.sequence.kmers import roll
 from ngsgpu.spectrum.params import SearchRules
 from ngsgpu.spectrum.reads import UNKNOWN, ReadSpace
 from ngsgpu.spectrum.solid import SOLID, Solid, level_of
@@ -24,8 +25,6 @@ PARTIAL: Final = 1
 AMBIGUOUS: Final = 2
 
 _1 = np.uint64(1)
-_2 = np.uint64(2)
-_3 = np.uint64(3)
 
 
 class WalkSpace(NamedTuple):
@@ -96,16 +95,13 @@ def find_way(
         that are nearly as cheap.
     """
     k = rules.kmer
-    mask = (np.uint64(1) << np.uint64(2 * k)) - np.uint64(1)
-    top = np.uint64(2 * (k - 1))
     first = start + k
     stop = min(length, last_change + k)
     walk.forward[0] = 0
     walk.backward[0] = 0
     for i in range(start, first):
         code = np.uint64(read.codes[i])
-        walk.forward[0] = (walk.forward[0] << _2) | code
-        walk.backward[0] = (walk.backward[0] >> _2) | ((_3 - code) << top)
+        walk.forward[0], walk.backward[0] = roll(walk.forward[0], walk.backward[0], code, k)
     walk.cost[0] = 0
     walk.history[0] = 0
     walk.known[0] = first
@@ -170,8 +166,7 @@ def find_way(
         if nodes > rules.max_nodes:
             return AMBIGUOUS, 0, 0
         code = np.uint64(base)
-        forward = ((walk.forward[depth] << _2) | code) & mask
-        backward = (walk.backward[depth] >> _2) | ((_3 - code) << top)
+        forward, backward = roll(walk.forward[depth], walk.backward[depth], code, k)
         known = walk.known[depth]
         if option == _READ:
             # A k-mer without replaced bases is the read's own.

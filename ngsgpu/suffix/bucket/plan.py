@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ngsgpu.device.memory import format_size
-from ngsgpu.errors import DeviceMemoryError
+from ngsgpu.device.plan import Allocation, MemoryPlan, first_fitting
 from ngsgpu.suffix.bucket.cover import cover_stride, difference_cover
 from ngsgpu.suffix.bucket.sort import MOST_SUFFIXES, SUFFIX_BYTES
 from ngsgpu.suffix.bucket.text import text_bytes
@@ -28,23 +28,19 @@ _FILLED: Final = 0.8
 """Of a bucket as planned: their sizes are estimated from some suffixes."""
 
 
-@dataclass(frozen=True, slots=True)
-class BucketPlan:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BucketPlan(MemoryPlan):
     """How an index is made.
 
     Attributes:
         size: letters of the text.
         period: of the difference cover.
         most: suffixes of the largest bucket.
-        needed: GPU memory in bytes.
-        budget: bytes that may be used.
     """
 
     size: int
     period: int
     most: int
-    needed: int
-    budget: int
 
     @property
     def buckets(self) -> int:
@@ -56,10 +52,14 @@ class BucketPlan:
         """Suffixes of a bucket, about."""
         return max(1, int(_FILLED * self.most))
 
+    def advice(self) -> list[str]:
+        """With what it fits, as shown to users."""
+        return [f"use `gpu_memory='{-(-self.total >> 20)}M'` on a GPU that has it"]
+
     def line(self) -> str:
         """The plan for people."""
         return (
-            f"{format_size(self.needed)} of {format_size(self.budget)}: {self.buckets:,} "
+            f"{format_size(self.total)} of {format_size(self.budget)}: {self.buckets:,} "
             f"bucket{'' if self.buckets == 1 else 's'} of at most {self.most:,} suffixes, "
             f"difference cover of {self.period}"
         )
@@ -75,24 +75,27 @@ def plan_buckets(size: int, budget: int) -> BucketPlan:
     Raises:
         DeviceMemoryError: the text does not fit.
     """
-    tried = [_plan_for(size, budget, period) for period in _PERIODS]
-    for plan in tried:
-        if plan.needed <= budget:
-            return plan
-    raise DeviceMemoryError(
-        f"the index of {size:,} letters, both strands, takes {format_size(tried[-1].needed)} of "
-        f"GPU memory at least and {format_size(budget)} may be used; use "
-        f"`gpu_memory='{-(-tried[-1].needed >> 20)}M'` on a GPU that has it, or `backend='cpu'`"
-    )
+    return first_fitting(_plan_for(size, budget, period) for period in _PERIODS)
 
 
 def _plan_for(size: int, budget: int, period: int) -> BucketPlan:
     text = text_bytes(size)
     places = len(difference_cover(period)) * cover_stride(size, period)
-    ranking = text + places * _RANK_BYTES
-    # The text, ranks, rows that are done, and counts of each part while a bucket is taken.
-    lasting = text + 4 * places + size // 4 + size // 8
+    # Ranks, rows that are done, and counts of each part while a bucket is taken.
+    lasting = 4 * places + size // 4 + size // 8
     least = min(size, -(-size // _SHARES))
-    most = max(least, min(size, (budget - lasting) // SUFFIX_BYTES, MOST_SUFFIXES))
-    needed = max(ranking, lasting + most * SUFFIX_BYTES, size * _FILLING)
-    return BucketPlan(size, period, most, needed, budget)
+    most = max(least, min(size, (budget - text - lasting) // SUFFIX_BYTES, MOST_SUFFIXES))
+    return BucketPlan(
+        doing=f"the index of {size:,} letters, both strands,",
+        allocations=(
+            Allocation("text", text, ("ranking", "sorting")),
+            Allocation("cover", places * _RANK_BYTES, ("ranking",)),
+            Allocation("ranks", lasting, ("sorting",)),
+            Allocation("bucket", most * SUFFIX_BYTES, ("sorting",)),
+            Allocation("blocks", size * _FILLING, ("filling",)),
+        ),
+        budget=budget,
+        size=size,
+        period=period,
+        most=most,
+    )

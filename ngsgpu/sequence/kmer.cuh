@@ -1,7 +1,29 @@
-// K-mers of W words, two bits a base, the first base in the highest bits of the first word and
-// unused bits 0; the reference is ngsgpu/kmers/cpu.py.
+// K-mers, two bits a base: of a word, or of W words with the first base in the highest bits of the
+// first word and unused bits 0. The reference is ngsgpu/sequence/kmers.py.
 #pragma once
 #include "ngsgpu/sequence/hashing.cuh"
+
+// A k-mer of at most 32 bases and its reverse complement, which grow base by base; the last base is
+// in the lowest bits.
+struct Kmer {
+    uint64_t forward, backward, mask;
+    int top;
+
+    __device__ __forceinline__ explicit Kmer(int k)
+        : forward(0), backward(0), mask(~0ull >> (64 - 2 * k)), top(2 * (k - 1)) {}
+    __device__ __forceinline__ void add(uint64_t code) {
+        forward = ((forward << 2) | code) & mask;
+        backward = (backward >> 2) | ((3 - code) << top);
+    }
+    // Takes the last base away, ``gone`` being the one that it pushed out.
+    __device__ __forceinline__ void remove(uint64_t gone) {
+        forward = (forward >> 2) | (gone << top);
+        backward = ((backward << 2) & mask) | (3 - gone);
+    }
+    __device__ __forceinline__ uint64_t canonical() const {
+        return forward < backward ? forward : backward;
+    }
+};
 
 // Bits of the last word that no base has.
 template <int W>
