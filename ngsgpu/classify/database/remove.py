@@ -131,7 +131,7 @@ def remove_references(
         touched = np.unique(old.targets.partition[removed]).tolist()
         check_contents(old, touched)
         most = max((old.partitions[number].windows for number in touched), default=0)
-        locations = most * old.parameters.sketch.sketch
+        locations = old.parameters.sketch.most_features(most)
         check_memory(options, locations, len(old.partitions), "what is left of a partition")
         new = _without(old, removed, set(touched), options, generation)
         write_manifest(new)
