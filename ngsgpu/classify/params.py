@@ -321,17 +321,19 @@ class QueryParameters:
     def hits_needed(self, sketch: SketchParameters) -> int:
         """``min_hits`` for such sketches; of a fraction of the features that fraction, at least 2.
 
+        Halves are rounded up.
+
         A single hit is chance too often, whatever the fraction.
         """
         size = sketch.sketch
         wanted = self.min_hits or (size // 3 if size >= 6 else 2 if size >= 4 else 1)
-        return max(min(wanted, 2), -(-wanted * sketch.kept // ALL_KEYS))
+        return max(min(wanted, 2), (2 * wanted * sketch.kept + ALL_KEYS) // (2 * ALL_KEYS))
 
     def hits_near(self, sketch: SketchParameters) -> int:
-        """``near_hits`` for such sketches; of a fraction of the features that fraction."""
+        """``near_hits`` for such sketches; of a fraction of the features that, rounded up."""
         if self.near_hits is None:
             return self.hits_needed(sketch)
-        return max(1, self.near_hits * sketch.kept // ALL_KEYS)
+        return -(-self.near_hits * sketch.kept // ALL_KEYS)
 
 
 METACACHE_SKETCH: Final = SketchParameters(sketch=16)

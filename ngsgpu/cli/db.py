@@ -131,10 +131,10 @@ def plan(
     """
     if update and dry_run:
         raise UsageError("--update changes the database: omit --dry-run")
+    from ngsgpu.classify.database.change.update import update_database
     from ngsgpu.classify.database.folder import database_folder
     from ngsgpu.classify.database.info import partition_lines, taxon_lines
     from ngsgpu.classify.database.plan import inputs_of, plan_database
-    from ngsgpu.classify.database.update import update_database
     from ngsgpu.classify.database.write import write_manifest
 
     options = cpu_options(run)
@@ -242,7 +242,7 @@ def add(
 
     The database keeps its taxonomy; --taxonomy only checks that it is the same one.
     """
-    from ngsgpu.classify.database.add import add_references
+    from ngsgpu.classify.database.change.add import add_references
     from ngsgpu.classify.database.database import open_database
 
     has_taxonomy = open_database(database).taxonomy is not None
@@ -275,7 +275,7 @@ def thin(
 
     For example: ngsgpu db thin -d DB -o SMALL --max-size 16G
     """
-    from ngsgpu.classify.database.thin import thin_database
+    from ngsgpu.classify.database.change.thin import thin_database
 
     thinned = thin_database(
         database, output, fraction=fraction, size=bytes_of(max_size), options=cpu_options(run)
@@ -303,9 +303,9 @@ def remove(
 
     What other features had lost to --max-locations stays lost.
     """
+    from ngsgpu.classify.database.change.remove import chosen_targets, read_names, remove_references
     from ngsgpu.classify.database.database import open_database
     from ngsgpu.classify.database.info import target_lines
-    from ngsgpu.classify.database.remove import chosen_targets, read_names, remove_references
 
     wanted = [*(names or []), *(read_names(listed) if listed is not None else [])]
     if not (wanted or taxa):

@@ -13,13 +13,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ngsgpu.classify.database.add import add_references
 from ngsgpu.classify.database.build import build_database
+from ngsgpu.classify.database.change.add import add_references
+from ngsgpu.classify.database.change.thin import thin_database
+from ngsgpu.classify.database.change.update import update_database
 from ngsgpu.classify.database.database import Database, open_database
 from ngsgpu.classify.database.fit import kept_within
 from ngsgpu.classify.database.plan import plan_database
-from ngsgpu.classify.database.thin import thin_database
-from ngsgpu.classify.database.update import update_database
 from ngsgpu.classify.database.write import write_manifest
 from ngsgpu.classify.index.cpu import build_index
 from ngsgpu.classify.index.index import Limits, Pairs, keys_of_locations, stored_bytes
@@ -149,17 +149,16 @@ def test_calls(
 
 
 def test_hits_that_are_needed():
-    half, eighth = (SketchParameters(fraction=fraction) for fraction in (0.5, 0.125))
+    sketches = [SketchParameters(fraction=fraction) for fraction in (1, 0.75, 0.5, 0.125)]
     for parameters, expected in (
-        (CALLS_BY_EVIDENCE, [(3, 2), (2, 1), (2, 1)]),
-        (QueryParameters(), [(3, 3), (2, 2), (2, 2)]),
-        (QueryParameters(min_hits=8), [(8, 8), (4, 4), (2, 2)]),
-        (QueryParameters(min_hits=1), [(1, 1)] * 3),
-        (METACACHE_CALLS, [(7, 7), (4, 4), (2, 2)]),
+        (CALLS_BY_EVIDENCE, [(3, 2), (2, 2), (2, 1), (2, 1)]),
+        (QueryParameters(), [(3, 3), (2, 2), (2, 2), (2, 2)]),
+        (QueryParameters(min_hits=8), [(8, 8), (6, 6), (4, 4), (2, 2)]),
+        (QueryParameters(min_hits=1), [(1, 1)] * 4),
+        (METACACHE_CALLS, [(7, 7), (5, 5), (4, 4), (2, 2)]),
     ):
         found = [
-            (parameters.hits_needed(sketch), parameters.hits_near(sketch))
-            for sketch in (SketchParameters(), half, eighth)
+            (parameters.hits_needed(sketch), parameters.hits_near(sketch)) for sketch in sketches
         ]
         assert found == expected
 

@@ -11,7 +11,7 @@ import logging
 from collections.abc import Sequence
 from pathlib import Path
 
-from ngsgpu.classify.database.add import add_references
+from ngsgpu.classify.database.change.add import add_references
 from ngsgpu.classify.database.database import Database, open_database
 from ngsgpu.classify.database.fit import bytes_beside, fitted
 from ngsgpu.classify.params import DatabaseParameters, PartitionRequest

@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.classify.database.add import pairs_of
+from ngsgpu.classify.database.change.add import pairs_of
 from ngsgpu.classify.database.cpu_build import index_partition
 from ngsgpu.classify.database.database import Database, open_database
 from ngsgpu.classify.database.folder import changed
