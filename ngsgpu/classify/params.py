@@ -34,6 +34,8 @@ ALL_KEYS: Final = 1 << 16
 """Values of the half of a key that decides whether its feature is kept: one bit more than it."""
 LEAST_KEPT: Final = ALL_KEYS >> 10
 """Of the smallest fraction, a 1024th."""
+_FEW_KEPT: Final = ALL_KEYS >> 2
+"""A quarter: four features of a read of 100 bases, in the mean."""
 _THIN_SCALE: Final = 256
 _SLACK: Final = 16
 
@@ -330,10 +332,10 @@ class QueryParameters:
         return max(min(wanted, 2), (2 * wanted * sketch.kept + ALL_KEYS) // (2 * ALL_KEYS))
 
     def hits_near(self, sketch: SketchParameters) -> int:
-        """``near_hits`` for such sketches; of a fraction of the features that, rounded up."""
+        """``near_hits`` for such sketches; half as many where few features are left."""
         if self.near_hits is None:
             return self.hits_needed(sketch)
-        return -(-self.near_hits * sketch.kept // ALL_KEYS)
+        return self.near_hits if sketch.kept >= _FEW_KEPT else -(-self.near_hits // 2)
 
 
 METACACHE_SKETCH: Final = SketchParameters(sketch=16)

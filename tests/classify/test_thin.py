@@ -151,7 +151,7 @@ def test_calls(
 def test_hits_that_are_needed():
     sketches = [SketchParameters(fraction=fraction) for fraction in (1, 0.75, 0.5, 0.125)]
     for parameters, expected in (
-        (CALLS_BY_EVIDENCE, [(3, 2), (2, 2), (2, 1), (2, 1)]),
+        (CALLS_BY_EVIDENCE, [(3, 2), (2, 2), (2, 2), (2, 1)]),
         (QueryParameters(), [(3, 3), (2, 2), (2, 2), (2, 2)]),
         (QueryParameters(min_hits=8), [(8, 8), (6, 6), (4, 4), (2, 2)]),
         (QueryParameters(min_hits=1), [(1, 1)] * 4),
