@@ -88,28 +88,34 @@ def real(wanted: argparse.Namespace) -> Iterator[Sample]:
         )  # fmt: skip
 
 
-def databases(sample: Sample, wanted: argparse.Namespace) -> Iterator[tuple[str, Database]]:
-    """Databases of the genomes by name: thinned, with smaller sketches, with longer windows."""
+def databases(sample: Sample, wanted: argparse.Namespace) -> Iterator[tuple[str, float, Database]]:
+    """Databases of the genomes: thinned, with smaller sketches, with longer windows.
+
+    Yields:
+        The name, the share of features that the database does not know of, and the database.
+    """
     from ngsgpu.classify.database.fit import with_kept
     from ngsgpu.classify.index.thin import thinned
     from ngsgpu.classify.params import ALL_KEYS
 
     window, stride, sketch = WINDOWS[0]
     full = build(sample.there, WINDOWS[0], wanted)
-    yield FULL, full
+    yield FULL, 1.0, full
     whole = full.load_partition(0)
     for fraction in FRACTIONS:
         kept = round(fraction * ALL_KEYS)
         part = replace(whole, index=thinned(whole.index, kept, 2))
         yield (
             f"fraction {fraction:g}",
+            1.0,
             replace(full, parameters=with_kept(full.parameters, kept), loaded={0: part}),
         )
     for size in SKETCHES:
-        yield f"sketch {size}", build(sample.there, (window, stride, size), wanted)
+        smaller = (window, stride, size)
+        yield f"sketch {size}", size / sketch, build(sample.there, smaller, wanted)
     for times in LONGER:
         longer = (window + (times - 1) * stride, times * stride, sketch)
-        yield f"window {longer[0]}", build(sample.there, longer, wanted)
+        yield f"window {longer[0]}", 1 / times, build(sample.there, longer, wanted)
 
 
 def bytes_of(database: Database) -> int:
@@ -120,13 +126,12 @@ def bytes_of(database: Database) -> int:
 
 def measure(sample: Sample, wanted: argparse.Namespace) -> dict[str, dict[str, Any]]:
     """Bytes and right calls, calls and reads to be found, by database."""
-    from ngsgpu.classify.params import CALLS_BY_EVIDENCE, EvidenceParameters
+    from ngsgpu.classify.params import CALLS_BY_EVIDENCE, EvidenceParameters, SketchParameters
 
     found: dict[str, dict[str, Any]] = {}
-    for name, database in databases(sample, wanted):
-        calls = CALLS_BY_EVIDENCE
-        if not name.startswith("fraction"):
-            calls = replace(calls, min_hits=2, near_hits=1)
+    for name, share, database in databases(sample, wanted):
+        calls, thin = CALLS_BY_EVIDENCE, SketchParameters(fraction=share)
+        calls = replace(calls, min_hits=calls.hits_needed(thin), near_hits=calls.hits_near(thin))
         tally = sum(
             classify(database, files, sample.truth, calls, EvidenceParameters())
             for files in sample.reads
