@@ -252,12 +252,16 @@ class Kraken:
         there: the genomes.
         folder: of the draw.
         wanted: the command's arguments.
+        size: bytes of the database at most; None: no limit.
     """
 
-    def __init__(self, there: Sequence[Genome], folder: Path, wanted: Any) -> None:
+    def __init__(
+        self, there: Sequence[Genome], folder: Path, wanted: Any, size: int | None = None
+    ) -> None:
         from ngsgpu.taxonomy.dump import load_taxonomy
 
-        self._database = folder / "kraken2"
+        self._size = size
+        self._database = folder / ("kraken2" if size is None else f"kraken2-{size}")
         self._tree = load_taxonomy(wanted.taxonomy)
         if not (self._database / "hash.k2d").exists():
             self._build(there, wanted)
@@ -276,7 +280,8 @@ class Kraken:
                     if name in taxid:
                         out.write(f">{name}|kraken:taxid|{taxid[name]}\n".encode() + body)
         own = ["kraken2-build", "--db", str(self._database), "--no-masking"]
-        for more in (["--add-to-library", str(labelled)], ["--build"]):
+        limit = [] if self._size is None else ["--max-db-size", str(self._size)]
+        for more in (["--add-to-library", str(labelled)], ["--build", *limit]):
             subprocess.run([*own, *more], check=True, capture_output=True)
         labelled.unlink()
         shutil.rmtree(self._database / "library")

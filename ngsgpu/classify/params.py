@@ -30,14 +30,39 @@ KEEP_ALL: Final = (1 << 31) - 1
 
 PER_MILLION: Final = 1_000_000
 
+ALL_KEYS: Final = 1 << 16
+"""Values of the half of a key that decides whether its feature is kept: one bit more than it."""
+LEAST_KEPT: Final = ALL_KEYS >> 10
+"""Of the smallest fraction, a 1024th."""
+_FEW_KEPT: Final = ALL_KEYS >> 2
+"""A quarter: four features of a read of 100 bases, in the mean."""
+_THIN_SCALE: Final = 256
+_SLACK: Final = 16
+
 
 class SketchRules(NamedTuple):
-    """``SketchParameters`` in the kernels' form."""
+    """``SketchParameters`` in the kernels' form.
+
+    Features are kept if the lower half of their key is below ``kept``.
+    """
 
     kmer: int
     sketch: int
     window: int
     stride: int
+    kept: int = ALL_KEYS
+
+
+class HitScale(NamedTuple):
+    """How hits are counted where they are compared with those that are expected.
+
+    A hit counts ``unit``; those of chance count ``chance``, and a k-mer of a query adds
+    ``per_window`` to what is expected.
+    """
+
+    unit: int
+    chance: int
+    per_window: int
 
 
 @parameters
@@ -56,8 +81,16 @@ class SketchParameters:
         shown_default="window - kmer + 1",
         least=1,
     )
+    fraction: float = option(
+        1.0,
+        "F",
+        "Keep this fraction of all features, those with the lowest hashes; in steps of 1/65536.",
+        least=LEAST_KEPT / ALL_KEYS,
+        most=1,
+    )
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "fraction", round(self.fraction * ALL_KEYS) / ALL_KEYS)
         if self.window < self.kmer:
             raise UsageError(f"`window` must be at least `kmer` ({self.kmer}), not {self.window}")
         if self.stride > self.window:
@@ -68,7 +101,17 @@ class SketchParameters:
     @property
     def rules(self) -> SketchRules:
         """The parameters in the kernels' form."""
-        return SketchRules(self.kmer, self.sketch, self.window, self.stride)
+        return SketchRules(self.kmer, self.sketch, self.window, self.stride, self.kept)
+
+    @property
+    def kept(self) -> int:
+        """``fraction`` in the kernels' form, 64 to 65,536."""
+        return round(self.fraction * ALL_KEYS)
+
+    @property
+    def is_thin(self) -> bool:
+        """Whether some features are left out."""
+        return self.kept < ALL_KEYS
 
     def windows(self, length: int) -> int:
         """Windows of a sequence, except those too short for a k-mer."""
@@ -82,28 +125,54 @@ class SketchParameters:
         """Features of a full window without repeated k-mers."""
         return min(self.sketch, self.window - self.kmer + 1)
 
+    def most_features(self, windows: int) -> int:
+        """Features of windows at most.
+
+        Which of them a ``fraction`` keeps is as good as random: a sixteenth is added to what is
+        expected.
+        """
+        most = windows * self.sketch
+        if not self.is_thin:
+            return most
+        expected = -(-most * self.kept // ALL_KEYS)
+        return min(most, expected + expected // _SLACK + ALL_KEYS // _THIN_SCALE)
+
+    @property
+    def hit_scale(self) -> HitScale:
+        """See there; ratios of its values are all that matters."""
+        if not self.is_thin:
+            return HitScale(self.stride, self.stride, self.per_window)
+        share = self.kept * _THIN_SCALE
+
+        def thinned(value: int) -> int:
+            return max(1, (value * share + ALL_KEYS // 2) // ALL_KEYS)
+
+        return HitScale(self.stride * _THIN_SCALE, thinned(self.stride), thinned(self.per_window))
+
     def expected_hits(
         self, length1: NDArray[np.int32], length2: NDArray[np.int32]
     ) -> NDArray[np.int64]:
-        """Hits of queries in an identical sequence above one, times ``stride``.
+        """Hits of queries in an identical sequence above those of chance, as ``HitScale`` counts.
 
-        Any stretch of a reference sequence has ``per_window / stride`` features per k-mer; a
-        query looks up nearly all of them. One hit is chance: of the features of a read, one is
-        often somewhere in a large database.
+        Any stretch of a reference sequence has ``per_window / stride`` features per k-mer, or
+        ``fraction`` of that; a query looks up nearly all of them. One hit is chance: of the
+        features of a read, one is often somewhere in a large database; of a fraction of them, that
+        fraction.
 
         Args:
             length1: int32[n], bases of reads or first mates.
             length2: int32[n], of second mates; 0 for single reads.
 
         Returns:
-            int64[n], at least ``stride``.
+            int64[n], at least those of chance.
         """
         import numpy as np
 
         kmers = np.zeros(len(length1), dtype=np.int64)
         for length in (length1, length2):
             kmers += np.maximum(length.astype(np.int64) - (self.kmer - 1), 0)
-        return np.maximum(kmers * self.per_window - self.stride, self.stride)
+        _, chance, per_window = self.hit_scale
+        return np.maximum(kmers * per_window - chance, chance)
 
 
 @parameters
@@ -131,8 +200,11 @@ class DatabaseParameters:
     max_taxa: int = option(1, "N", "See --ambiguous-rank.", least=1)
 
     def to_json(self) -> dict[str, Any]:
-        """As the manifest holds them."""
-        return asdict(self)
+        """As the manifest holds them: without the fraction, if all features are kept."""
+        values = asdict(self)
+        if not self.sketch.is_thin:
+            del values["sketch"]["fraction"]
+        return values
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> DatabaseParameters:
@@ -154,6 +226,9 @@ class PartitionRequest:
         most=10_000,
     )
     bytes: int | None = value(None, "Memory limit for the index of a partition.")
+    size: int | None = value(
+        None, "Limit for the size of the database, which has as many features."
+    )
 
     def __post_init__(self) -> None:
         if self.number is not None and self.bytes is not None:
@@ -163,12 +238,13 @@ class PartitionRequest:
 class QueryRules(NamedTuple):
     """``QueryParameters`` in the kernels' form; ratios in millionths.
 
-    ``unit`` is the stride of the windows, in which ``SketchParameters.expected_hits`` counts.
+    ``unit`` and ``chance`` are those of ``HitScale``.
     """
 
     min_hits: int
     near_hits: int
     unit: int
+    chance: int
     difference: int
     confidence: int
     species_confidence: int
@@ -188,7 +264,11 @@ class QueryParameters:
     """
 
     min_hits: int | None = option(
-        3, "N", "Minimum features a read shares with its best candidate.", least=1
+        3,
+        "N",
+        "Minimum features a read shares with its best candidate; in a database with a fraction of "
+        "all features that fraction, at least 2.",
+        least=1,
     )
     hit_difference: float = option(
         1.0,
@@ -240,13 +320,22 @@ class QueryParameters:
         if RANK_CODES[self.lowest] > RANK_CODES[self.highest]:
             raise UsageError(f"`lowest` {self.lowest} is above `highest` {self.highest}")
 
-    def hits_needed(self, sketch: int) -> int:
-        """``min_hits`` for sketches of this size."""
-        if self.min_hits is not None:
-            return self.min_hits
-        if sketch >= 6:
-            return sketch // 3
-        return 2 if sketch >= 4 else 1
+    def hits_needed(self, sketch: SketchParameters) -> int:
+        """``min_hits`` for such sketches; of a fraction of the features that fraction, at least 2.
+
+        Halves are rounded up.
+
+        A single hit is chance too often, whatever the fraction.
+        """
+        size = sketch.sketch
+        wanted = self.min_hits or (size // 3 if size >= 6 else 2 if size >= 4 else 1)
+        return max(min(wanted, 2), (2 * wanted * sketch.kept + ALL_KEYS) // (2 * ALL_KEYS))
+
+    def hits_near(self, sketch: SketchParameters) -> int:
+        """``near_hits`` for such sketches; half as many where few features are left."""
+        if self.near_hits is None:
+            return self.hits_needed(sketch)
+        return self.near_hits if sketch.kept >= _FEW_KEPT else -(-self.near_hits // 2)
 
 
 METACACHE_SKETCH: Final = SketchParameters(sketch=16)

@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import click
 
-from ngsgpu.classify.params import KEEP_ALL, DatabaseParameters, PartitionRequest, SketchParameters
+from ngsgpu.classify.params import (
+    ALL_KEYS,
+    KEEP_ALL,
+    LEAST_KEPT,
+    DatabaseParameters,
+    PartitionRequest,
+    SketchParameters,
+)
 from ngsgpu.cli.classify_options import ClassifyRun
 from ngsgpu.cli.options import HostRun, Memory, StatsFile
 from ngsgpu.cli.run import bytes_of, cpu_options, open_run
@@ -26,6 +33,15 @@ References = Annotated[
     argument(..., "REFS...", "FASTA files or directories of them; see --source."),
 ]
 DatabasePath = Annotated[ReadDatabase, option(..., "DIR", "The database.", "-d", "--database")]
+MaxSize = Annotated[
+    Text | None,
+    option(
+        ...,
+        "SIZE",
+        "Keep as many features as fit into a database of this size, for example 64G; see "
+        "--fraction.",
+    ),
+]
 ChangedDatabase = Annotated[Prefix, option(..., "DIR", "The database.", "-d", "--database")]
 
 
@@ -61,11 +77,19 @@ class SourceOptions:
         "files and taxids), files (FASTA); auto: by what is in them.",
     )
 
-    def settings(self, references: Sequence[str], *, has_taxonomy: bool = False) -> dict[str, Any]:
+    def settings(
+        self,
+        references: Sequence[str],
+        *,
+        has_taxonomy: bool = False,
+        max_size: str | None = None,
+    ) -> dict[str, Any]:
         """Arguments of the builder; of a database that has a taxonomy, without one."""
         from ngsgpu.classify.database.source import find_sources
 
-        request = replace(self.request, bytes=bytes_of(self.partition_memory))
+        request = replace(
+            self.request, bytes=bytes_of(self.partition_memory), size=bytes_of(max_size)
+        )
         found = find_sources(
             references, self.taxonomy, self.maps or [], self.source, has_taxonomy=has_taxonomy
         )
@@ -90,6 +114,7 @@ def plan(
     database: ChangedDatabase,
     sources: SourceOptions,
     index: Options[DatabaseParameters],
+    max_size: MaxSize = None,
     update: bool = flag(
         "Keep a complete database whose references have not changed, and add new ones to its last "
         "partition.",
@@ -106,14 +131,14 @@ def plan(
     """
     if update and dry_run:
         raise UsageError("--update changes the database: omit --dry-run")
+    from ngsgpu.classify.database.change.update import update_database
     from ngsgpu.classify.database.folder import database_folder
     from ngsgpu.classify.database.info import partition_lines, taxon_lines
     from ngsgpu.classify.database.plan import inputs_of, plan_database
-    from ngsgpu.classify.database.update import update_database
     from ngsgpu.classify.database.write import write_manifest
 
     options = cpu_options(run)
-    settings = sources.settings(references)
+    settings = sources.settings(references, max_size=max_size)
     if update:
         kept = update_database(
             path=database, parameters=_parameters(index), **settings, options=options
@@ -151,6 +176,7 @@ def build(
         "With --only-partition: keep the partition if it is built.", "--if-missing"
     ),
     index: Options[DatabaseParameters],
+    max_size: MaxSize = None,
     stats: StatsFile = None,
     run: BuildRun,
 ) -> None:
@@ -171,7 +197,7 @@ def build(
     if database is None:
         raise UsageError("give the database with -d")
     planned = only_partition is not None
-    if planned and (references or sources != SourceOptions() or index.given):
+    if planned and (references or sources != SourceOptions() or index.given or max_size):
         raise UsageError(
             "--only-partition builds a database planned with `ngsgpu db plan`: give only -d"
         )
@@ -195,7 +221,7 @@ def build(
         built = build_database(
             path=database,
             parameters=parameters,
-            **sources.settings(references or []),
+            **sources.settings(references or [], max_size=max_size),
             options=options,
             stats=stats,
         )
@@ -216,7 +242,7 @@ def add(
 
     The database keeps its taxonomy; --taxonomy only checks that it is the same one.
     """
-    from ngsgpu.classify.database.add import add_references
+    from ngsgpu.classify.database.change.add import add_references
     from ngsgpu.classify.database.database import open_database
 
     has_taxonomy = open_database(database).taxonomy is not None
@@ -227,6 +253,36 @@ def add(
         options=cpu_options(run),
     )
     _say(new, run.quiet)
+
+
+def thin(
+    *,
+    database: DatabasePath,
+    output: Annotated[Prefix, option(..., "DIR", "The thinned database.", "-o", "--output")],
+    fraction: float | None = option(
+        None,
+        "F",
+        "Keep this fraction of all features, as --fraction of `ngsgpu db build` does.",
+        least=LEAST_KEPT / ALL_KEYS,
+        most=1,
+    ),
+    max_size: MaxSize = None,
+    run: HostRun,
+) -> None:
+    """Write a smaller database with fewer features, as if it had been built with --fraction.
+
+    Needs no reference sequences. The database itself does not change.
+
+    For example: ngsgpu db thin -d DB -o SMALL --max-size 16G
+    """
+    from ngsgpu.classify.database.change.thin import thin_database
+
+    thinned = thin_database(
+        database, output, fraction=fraction, size=bytes_of(max_size), options=cpu_options(run)
+    )
+    if not run.quiet:
+        click.echo(f"{output}: fraction {thinned.parameters.sketch.fraction:g}", err=True)
+    _say(thinned, run.quiet)
 
 
 def remove(
@@ -247,9 +303,9 @@ def remove(
 
     What other features had lost to --max-locations stays lost.
     """
+    from ngsgpu.classify.database.change.remove import chosen_targets, read_names, remove_references
     from ngsgpu.classify.database.database import open_database
     from ngsgpu.classify.database.info import target_lines
-    from ngsgpu.classify.database.remove import chosen_targets, read_names, remove_references
 
     wanted = [*(names or []), *(read_names(listed) if listed is not None else [])]
     if not (wanted or taxa):
@@ -348,6 +404,7 @@ COMMANDS: Final = {
     "build": build,
     "add": add,
     "remove": remove,
+    "thin": thin,
     "info": info,
     "stats": stats,
     "verify": verify,

@@ -149,6 +149,11 @@ class Taxonomy:
             state.update(np.ascontiguousarray(array).data)
         return state.hexdigest()
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of its arrays."""
+        return sum(array.nbytes for _, array in self._arrays())
+
     def save(self, directory: str | Path) -> FileList:
         """Write one ``.npy`` file an attribute into an existing directory.
 

@@ -73,14 +73,14 @@ def chart(rows: Sequence[Row], unit: str, description: str, *, stacked: bool = F
     names = list(dict.fromkeys(bar.name for row in rows for bar in row.bars if bar.name))
     heights = [_STACKED if stacked else _BAR * len(row.bars) for row in rows]
     bottom = _TOP + sum(heights) + _GAP * len(rows)
-    lines = [*_head(bottom + _FOOT, description), *_axis(most, scale, left, bottom, unit)]
+    lines = [*head(bottom + _FOOT, description), *_axis(most, scale, left, bottom, unit)]
     y = float(_TOP)
     for row, height in zip(rows, heights, strict=True):
         lines += _title(row, left, y + height / 2)
         draw = _stack if stacked else _side_by_side
         lines += draw(row.bars, names, left, y, scale)
         y += height + _GAP
-    return "\n".join([*lines, *_legend(names, left), "</svg>"]) + "\n"
+    return "\n".join([*lines, *legend(names, left), "</svg>"]) + "\n"
 
 
 def _room(row: Row) -> float:
@@ -93,7 +93,8 @@ def _length(row: Row, stacked: bool) -> float:
     return sum(values) if stacked else max(values)
 
 
-def _head(height: float, description: str) -> list[str]:
+def head(height: float, description: str) -> list[str]:
+    """The beginning of a picture of a height."""
     return [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height:.0f}" role="img" '
         f'aria-label="{escape(description)}">',
@@ -156,7 +157,8 @@ def _rectangle(bar: Bar, names: list[str], x: float, y: float, width: float, hei
     )
 
 
-def _legend(names: list[str], left: float) -> Iterable[str]:
+def legend(names: list[str], left: float) -> Iterable[str]:
+    """Names and their colours, in the first line of a picture."""
     x = float(left)
     for name, colour in zip(names, COLOURS, strict=False):
         yield f'<rect x="{x:.1f}" y="4" width="12" height="12" fill="{colour}"/>'

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from ngsgpu.classify.database.add import add_references
 from ngsgpu.classify.database.build import build_database, build_partition
+from ngsgpu.classify.database.change.add import add_references
 from ngsgpu.classify.database.cpu_build import index_partition
 from ngsgpu.classify.database.database import open_database
 from ngsgpu.classify.database.folder import (

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from ngsgpu.classify.database.add import add_references
 from ngsgpu.classify.database.build import build_database
+from ngsgpu.classify.database.change.add import add_references
 from ngsgpu.classify.database.database import open_database
 from ngsgpu.classify.database.info import verify_database
 from ngsgpu.classify.database.plan import plan_database

@@ -32,8 +32,8 @@ from tests.support.classify import trees
 from tests.support.properties import examples
 
 RULES = QueryRules(
-    min_hits=3, near_hits=2, unit=112, difference=PER_MILLION, confidence=0, species_confidence=0,
-    insert_size=0, lowest=0, highest=RANK_CODES["domain"], best_alone=0,
+    min_hits=3, near_hits=2, unit=112, chance=112, difference=PER_MILLION, confidence=0,
+    species_confidence=0, insert_size=0, lowest=0, highest=RANK_CODES["domain"], best_alone=0,
 )  # fmt: skip
 TARGETS = [83333, 562, 623, 1280, 10710, 543, None]
 """Taxa of the reference sequences; the last but one has no species, the last no taxon."""

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from ngsgpu.classify.database.build import build_database
+from ngsgpu.classify.database.change.remove import remove_references
 from ngsgpu.classify.database.contents import database_contents
 from ngsgpu.classify.database.database import Database, open_database
 from ngsgpu.classify.database.info import verify_database
-from ngsgpu.classify.database.remove import remove_references
 from ngsgpu.classify.index.index import keys_of_locations
 from ngsgpu.classify.params import DatabaseParameters, PartitionRequest
 from ngsgpu.cli import main

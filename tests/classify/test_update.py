@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from ngsgpu.classify.database.build import build_database
+from ngsgpu.classify.database.change.update import update_database
 from ngsgpu.classify.database.database import Database, open_database
-from ngsgpu.classify.database.update import update_database
 from ngsgpu.classify.params import DatabaseParameters, PartitionRequest, SketchParameters
 from ngsgpu.cli import main
 from ngsgpu.io.output.manifest import MANIFEST

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from ngsgpu.classify.database.add import add_references
+from ngsgpu.classify.database.change.add import add_references
+from ngsgpu.classify.database.change.remove import remove_references
 from ngsgpu.classify.database.contents import contents_lines, database_contents
 from ngsgpu.classify.database.database import Database, open_database
 from ngsgpu.classify.database.folder import check_place, hold_version
 from ngsgpu.classify.database.info import verify_database
-from ngsgpu.classify.database.remove import remove_references
 from ngsgpu.cli import main
 from ngsgpu.errors import InputError
 from ngsgpu.io.output.manifest import MANIFEST, parse_json, sealed

@@ -91,7 +91,7 @@ RUN = """
 import json, os, sys
 from pathlib import Path
 import ngsgpu.correct, ngsgpu.extend, ngsgpu.classify.run.pipeline, ngsgpu.merge.stage
-import ngsgpu.classify.database.add
+import ngsgpu.classify.database.change.add
 from ngsgpu.cli import main
 
 assert "cupy" not in sys.modules

@@ -89,6 +89,7 @@ PARAMETERS = [
     DatabaseParameters(SKETCH),
     DatabaseParameters(SketchParameters(16, 32, 127, 112), max_locations=2),
     DatabaseParameters(SketchParameters(4, 20, 90, 90)),
+    DatabaseParameters(SketchParameters(16, 32, 127, 112, 0.4), max_locations=2),
     DatabaseParameters(SketchParameters(12, 16, 300, 100), max_locations=3, remove_overfull=True),
     DatabaseParameters(SketchParameters(4, 20, 90, 90), max_locations=4, remove_overfull=True),
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +71,9 @@ PARAMETERS = [
     DatabaseParameters(SketchParameters(4, 20, 90, 90)),
     DatabaseParameters(SketchParameters(5, 1, 33, 7), max_locations=KEEP_ALL),
     DatabaseParameters(SKETCH, ambiguous_rank="species"),
+    DatabaseParameters(SketchParameters(fraction=0.25)),
+    DatabaseParameters(SketchParameters(12, 16, 300, 100, 0.7), max_locations=3),
+    DatabaseParameters(replace(SKETCH, fraction=0.01)),
 ]
 
 
@@ -220,6 +224,9 @@ SKETCHES = [
     SketchParameters(4, 20, 90, 90),
     SketchParameters(9, 3, 33, 7),
     SketchParameters(13, 30, 1200, 700),
+    SketchParameters(fraction=0.5),
+    SketchParameters(16, 32, 127, 112, 0.125),
+    SketchParameters(9, 3, 33, 7, 0.3),
 ]
 
 

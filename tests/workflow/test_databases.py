@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from ngsgpu.classify.database.database import open_database
 from ngsgpu.cli import main
 from tests.support.workflow import ROOT, Snakemake, jobs
 
@@ -179,6 +180,19 @@ def test_partitions_and_databases_elsewhere_give_the_same_calls(
         path.chmod(0o755)
 
 
+@pytest.mark.slow
+def test_a_database_of_a_size(snakemake: Snakemake, classified: Path) -> None:
+    write_sheets(
+        classified,
+        "b,2_1.gz\n",
+        "database,references,partitions,max_size\nown,genomes,1,530K\n",
+    )
+    run(snakemake, "--", calls("b"))
+    found = classified / "results/databases/own/db"
+    assert open_database(found).parameters.sketch.is_thin
+    assert sum(file.stat().st_size for file in found.rglob("*") if file.is_file()) <= 530 << 10
+
+
 @pytest.mark.parametrize(
     ("row", "said"),
     [
@@ -187,6 +201,8 @@ def test_partitions_and_databases_elsewhere_give_the_same_calls(
         ("x,,nowhere", "line 2, column path: there is no database in 'nowhere'"),
         ("x,,genomes", "line 2, column path: there is no database in 'genomes'"),
         ("x,,other", "'other' is no database of ngsgpu"),
+        ("x,,other,64G", "line 2, column max_size: the database in 'other' has its own"),
+        ("x,genomes,,64 GB", "line 2, column max_size: '64 GB' is not right"),
     ],
 )
 def test_bad_databases_elsewhere(
@@ -194,7 +210,7 @@ def test_bad_databases_elsewhere(
 ) -> None:
     (classified / "other").mkdir()
     (classified / "other" / "manifest.json").write_text("{}")
-    write_sheets(classified, "a,1_1.gz\n", f"database,references,path\n{row}\n")
+    write_sheets(classified, "a,1_1.gz\n", f"database,references,path,max_size\n{row}\n")
     result = snakemake("--dry-run")
     assert result.returncode == 1 and said in result.stdout
 

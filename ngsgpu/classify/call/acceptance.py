@@ -47,9 +47,9 @@ class Acceptance(NamedTuple):
 
 
 @njit(nogil=True, cache=True)
-def reaches(hits: Integer, expected: Integer, unit: Integer, least: Integer) -> bool:
-    """Whether hits are at least a fraction, in millionths, of what is expected, above one hit."""
-    return bool((np.int64(hits) - 1) * unit * PER_MILLION >= expected * least)
+def reaches(hits: Integer, expected: Integer, rules: QueryRules, least: Integer) -> bool:
+    """Whether hits above chance are at least a fraction, in millionths, of what is expected."""
+    return bool((np.int64(hits) * rules.unit - rules.chance) * PER_MILLION >= expected * least)
 
 
 @njit(nogil=True, cache=True)
@@ -101,7 +101,7 @@ def raise_rank(
         least: minimum fraction of shared k-mers, in millionths.
     """
     rows = np.flatnonzero((acceptance < ACCEPTED) & (call >= 0))
-    shared = (hits[rows].astype(np.int64) - 1) * (rules.unit * PER_MILLION)
+    shared = (hits[rows].astype(np.int64) * rules.unit - rules.chance) * PER_MILLION
     enough = shared >= expected[rows] * least
     call[rows[~enough]] = -1
     rows = rows[enough]

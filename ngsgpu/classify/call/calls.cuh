@@ -24,13 +24,13 @@ __device__ __forceinline__ int common_rank(const Rules& rules, int one, int two,
 __device__ __forceinline__ int64_t expected_hits(const Rules& rules, int length1, int length2) {
     const int64_t less = rules.kmer - 1;
     const int64_t kmers = max(length1 - less, int64_t(0)) + max(length2 - less, int64_t(0));
-    return max(kmers * rules.per_window - rules.unit, rules.unit);
+    return max(kmers * rules.per_window - rules.chance, rules.chance);
 }
 
-// Whether hits are at least a fraction, in millionths, of what is expected, above one hit.
+// Whether hits above chance are at least a fraction, in millionths, of what is expected.
 __device__ __forceinline__ bool reaches(int64_t hits, int64_t expected, const Rules& rules,
                                         int64_t least) {
-    return (hits - 1) * rules.unit * kPerMillion >= expected * least;
+    return (hits * rules.unit - rules.chance) * kPerMillion >= expected * least;
 }
 
 // Whether a candidate is near one with ``hits``.

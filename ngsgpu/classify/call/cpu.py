@@ -152,7 +152,7 @@ def _call(
 ) -> Integer:
     """The call of a query whose candidate at place ``first`` is the best that counts."""
     hits = np.int64(best.hits[query, first])
-    if hits < rules.min_hits or not reaches(hits, expected, rules.unit, rules.confidence):
+    if hits < rules.min_hits or not reaches(hits, expected, rules, rules.confidence):
         return np.int64(-1)
     target = best.target[query, first]
     node = np.int64(target_node[target])
@@ -176,7 +176,7 @@ def _call(
     needed: Integer = np.int64(rules.species_confidence)
     if least.size > 0:
         needed = max(needed, np.int64(least[target]))
-    if rank <= SPECIES and not reaches(hits, expected, rules.unit, needed):
+    if rank <= SPECIES and not reaches(hits, expected, rules, needed):
         rank = _common_rank(lineages, node, node, SPECIES + 1)
         if rank < 0:
             return np.int64(-1)

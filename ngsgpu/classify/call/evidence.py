@@ -250,7 +250,8 @@ def _count(target, hits, expected, species, rules, counts):  # type: ignore[no-u
             alone = alone and hits[i, j] < hits[i, 0]
             is_own = is_own and np.int64(hits[i, j]) * PER_MILLION <= near_to(hits[i, 0], rules)
         if alone and mine >= 0:
-            share = (np.int64(hits[i, 0]) - 1) * rules.unit * (SHARES - 1) // expected[i]
+            above = np.int64(hits[i, 0]) * rules.unit - rules.chance
+            share = above * (SHARES - 1) // expected[i]
             counts[mine, min(share, SHARES - 1)] += 1
         if hits[i, 0] < rules.min_hits:
             continue

@@ -17,7 +17,7 @@ from ngsgpu.device.cuda.structs import Struct
 from ngsgpu.device.pinned import to_device
 
 KERNELS: Final = KernelModule("ngsgpu.classify.call", "first_pass.cu")
-_CALL_RULES: Final = ("min_hits", "near_hits", "unit", "difference", "confidence",
+_CALL_RULES: Final = ("min_hits", "near_hits", "unit", "chance", "difference", "confidence",
                       "species_confidence", "lowest", "highest", "best_alone")  # fmt: skip
 
 RULES: Final = Struct(__name__, "Rules", {
@@ -126,7 +126,7 @@ def rules_on_gpu(
         ranks=engine.lineages.shape[1],
         doubtful_confidence=round(doubtful_confidence * PER_MILLION),
         kmer=engine.sketch.kmer,
-        per_window=engine.sketch.per_window,
+        per_window=engine.sketch.hit_scale.per_window,
         **found,
         **{name: getattr(rules, name) for name in _CALL_RULES},
     )

@@ -170,7 +170,7 @@ def build_database(
         parameters: index parameters; MetaCache's values by default.
         taxonomy: directory with nodes.dmp and names.dmp; None: calls are sequences only.
         maps: sequence-to-taxon tables; see ``ngsgpu.taxonomy.mapping``.
-        request: number of partitions.
+        request: number of partitions, or size of the database.
         options: threads, memory and so on.
         stats: JSON file for the statistics.
 
@@ -186,9 +186,16 @@ def build_database(
         check_place(path, inputs_of(references, files, taxonomy, maps))
     if stats is not None:
         check_distinct([], [stats, *([] if path is None else [path])], also_read=files)
-    build = _Build(
-        files, parameters or DatabaseParameters(), taxonomy, maps, request or PartitionRequest()
-    )
+    parameters, request = parameters or DatabaseParameters(), request or PartitionRequest()
+    if request.size is not None:  # before sketching, it must be known which features are kept
+        if path is None:
+            raise UsageError("`max_size` is for databases on the disk; give `fraction`")
+        planned = plan_database(
+            files, path, parameters=parameters, taxonomy=taxonomy, maps=maps,
+            request=request, options=options,
+        )  # fmt: skip
+        parameters, request = planned.parameters, replace(request, size=None)
+    build = _Build(files, parameters, taxonomy, maps, request)
 
     with _statistics(stats) as finish:
 

@@ -23,11 +23,11 @@ from ngsgpu.io.output.store import damaged_files
 
 def partition_lines(database: Database, built: list[int] | None) -> list[str]:
     """A table of the partitions; ``built`` None leaves out whether they are there."""
-    sketch = database.parameters.sketch.sketch
+    sketch = database.parameters.sketch
     columns = ["partition", "targets", "windows", "index at most", "to build it"]
     lines = ["\t".join(columns if built is None else [*columns, "built"])]
     for number, planned in enumerate(database.partitions):
-        locations = planned.windows * sketch
+        locations = sketch.most_features(planned.windows)
         row = [
             str(number),
             f"{planned.targets:,}",
@@ -56,7 +56,7 @@ def database_info(database: Database) -> dict[str, Any]:
     """Parameters, sizes and partitions of a database, for JSON."""
     targets = database.targets
     built = set(database.built())
-    sketch = database.parameters.sketch.sketch
+    most_features = database.parameters.sketch.most_features
     parameters = database.parameters.to_json()
     return {
         "path": str(database.path),
@@ -73,8 +73,8 @@ def database_info(database: Database) -> dict[str, Any]:
                 "number": number,
                 "targets": planned.targets,
                 "windows": planned.windows,
-                "index_bytes": index_bytes(planned.windows * sketch),
-                "build_bytes": BYTES_PER_LOCATION_BUILT * planned.windows * sketch,
+                "index_bytes": index_bytes(most_features(planned.windows)),
+                "build_bytes": BYTES_PER_LOCATION_BUILT * most_features(planned.windows),
                 "built": number in built,
             }
             for number, planned in enumerate(database.partitions)

@@ -13,6 +13,7 @@ from ngsgpu.io.output.manifest import (
     MANIFEST,
     REMEDY,
     is_count,
+    is_fraction,
     is_name,
     is_text,
     read_manifest,
@@ -26,7 +27,10 @@ INDEX_ARRAYS: Final = ("directory", "entries", "locations")
 _SHAPE: Final = {
     "generation": is_count,
     "parameters": {
-        "sketch": {f"{name}?": is_count for name in ("kmer", "sketch", "window", "stride")},
+        "sketch": {
+            **{f"{name}?": is_count for name in ("kmer", "sketch", "window", "stride")},
+            "fraction?": is_fraction,
+        },
         "max_locations?": is_count,
         "remove_overfull?": bool,
         "ambiguous_rank?": is_text,

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from ngsgpu.classify.database.database import Database
-from ngsgpu.classify.params import DatabaseParameters
+from ngsgpu.classify.params import ALL_KEYS, DatabaseParameters
 from ngsgpu.classify.sketch.references import SMALL_FILE
 from ngsgpu.device.memory import format_size
 from ngsgpu.errors import HostMemoryError
@@ -34,7 +34,9 @@ _READ_AHEAD: Final = 2 << 20
 
 def expected_locations(files: Sequence[str], parameters: DatabaseParameters) -> int:
     """About how many locations references have, going by the sizes of their files."""
-    return sum(map(unpacked_size, files)) * parameters.sketch.sketch // parameters.sketch.stride
+    sketch = parameters.sketch
+    features = sum(map(unpacked_size, files)) * sketch.sketch // sketch.stride
+    return features * sketch.kept // ALL_KEYS
 
 
 def fits_at_once(files: Sequence[str], parameters: DatabaseParameters, own: RunOptions) -> bool:
@@ -95,7 +97,7 @@ def check_partitions(database: Database, numbers: Sequence[int], options: RunOpt
         options: threads and memory budget.
     """
     number = max(numbers, key=lambda own: database.partitions[own].windows)
-    locations = database.partitions[number].windows * database.parameters.sketch.sketch
+    locations = database.parameters.sketch.most_features(database.partitions[number].windows)
     check_memory(options, locations, len(database.partitions), f"partition {number}")
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.classify.database.database import Database
+from ngsgpu.classify.database.fit import bytes_beside, fitted
 from ngsgpu.classify.database.folder import check_place
 from ngsgpu.classify.database.targets import (
     PlannedPartition,
@@ -87,10 +88,6 @@ def window_taxa(database: Database, number: int) -> WindowTaxa | None:
     return WindowTaxa(first_window, ranked[target])
 
 
-def _expected_locations(windows: NDArray[np.int64], parameters: DatabaseParameters) -> int:
-    return int(windows.sum()) * parameters.sketch.sketch
-
-
 def partition_of(
     targets: Targets, parameters: DatabaseParameters, request: PartitionRequest
 ) -> NDArray[np.int32]:
@@ -102,15 +99,15 @@ def partition_of(
         request: number of partitions or their size in bytes.
     """
     windows = targets.windows(parameters.sketch)
-    sketch = parameters.sketch.sketch
     number = request.number or 1
     if request.bytes is not None:
-        wanted = -(-index_bytes(_expected_locations(windows, parameters)) // request.bytes)
+        most = parameters.sketch.most_features(int(windows.sum()))
+        wanted = -(-index_bytes(most) // request.bytes)
         number = max(1, min(wanted, len(targets)))
     while True:
         dealt = assign_partitions(windows, targets.file, number)
         largest = int(np.bincount(dealt, weights=windows).max())
-        locations = largest * sketch
+        locations = parameters.sketch.most_features(largest)
         if locations > MAX_LOCATIONS or largest > MAX_WINDOWS:
             if request.number is not None:
                 raise UsageError(
@@ -120,7 +117,7 @@ def partition_of(
         elif request.bytes is None or index_bytes(locations) <= request.bytes:
             return dealt
         if number == len(targets):
-            one = index_bytes(int(windows.max()) * sketch)
+            one = index_bytes(parameters.sketch.most_features(int(windows.max())))
             raise UsageError(
                 f"the longest reference sequence alone takes {format_size(one)} and is not cut; "
                 "allow more with `partition_memory`"
@@ -321,5 +318,8 @@ def plan_targets(
     """Plan a database of targets; see ``plan_database``."""
     node = taxa_of(targets, taxonomy, maps)
     check_taxa(node, targets, taxonomy, maps)
+    beside = bytes_beside(len(targets), sum(map(len, targets.names)), targets.files, taxonomy)
+    windows = int(targets.windows(parameters.sketch).sum())
+    parameters = fitted(parameters, windows, beside, request)
     partition = partition_of(targets, parameters, request)
     return assemble_database(path, targets, parameters, taxonomy, node, partition)

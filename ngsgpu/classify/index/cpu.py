@@ -178,7 +178,7 @@ def _condense_part(
 
 
 @njit(nogil=True, cache=True)
-def _write_part(
+def write_part(
     condensed: NDArray[np.uint64],
     bits: Integer,
     first_entry: Integer,
@@ -306,7 +306,7 @@ def _index_of_parts(
             start = part_start[part]
             entries, locations = (sizes[part + 1] - sizes[part]).tolist()
             first_entry, first_location = sizes[part].tolist()
-            _write_part(
+            write_part(
                 words[start : start + entries], bits, first_entry, first_location,
                 part * buckets, (part + 1) * buckets, index.entries, index.directory,
             )  # fmt: skip

@@ -224,6 +224,8 @@ def index_bytes(locations: int) -> int:
 
 
 BLOCK_BYTES: Final = 1 << 14
+_FILE_HEADER: Final = 128
+_FILES: Final = 4
 _WORDS_AT_ONCE: Final = 1 << 15
 _FACTORS: Final = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9)
 """Odd numbers, of directory, entries and locations."""
@@ -234,7 +236,18 @@ _PLACES = np.uint64(0xFFFFFFFF)
 def blocks_of(index: Index) -> int:
     """How many blocks an index has: a power of 2, not more than lines of the directory."""
     size = index.directory.nbytes + index.entries.nbytes + index.locations.nbytes
-    return 1 << min(index.bits, (size // BLOCK_BYTES).bit_length())
+    return _blocks(index.bits, size)
+
+
+def _blocks(bits: int, size: int) -> int:
+    return 1 << min(bits, (size // BLOCK_BYTES).bit_length())
+
+
+def stored_bytes(entries: int, locations: int) -> int:
+    """Bytes on the disk of an index with as many entries and locations, and of its checksums."""
+    bits = directory_bits(entries)
+    size = 8 * ((1 << bits) + 1) + 4 * entries + 4 * locations
+    return size + 8 * _blocks(bits, size) + _FILES * _FILE_HEADER
 
 
 def block_sums(index: Index, threads: int = 1) -> NDArray[np.uint64]:

@@ -75,11 +75,12 @@ class Engine:
     def _rules(self) -> QueryRules:
         parameters = self.parameters
         lowest, highest = RANK_CODES[parameters.lowest], RANK_CODES[parameters.highest]
-        min_hits = parameters.hits_needed(self.sketch.sketch)
+        scale = self.sketch.hit_scale
         return QueryRules(
-            min_hits=min_hits,
-            near_hits=min_hits if parameters.near_hits is None else parameters.near_hits,
-            unit=self.sketch.stride,
+            min_hits=parameters.hits_needed(self.sketch),
+            near_hits=parameters.hits_near(self.sketch),
+            unit=scale.unit,
+            chance=scale.chance,
             difference=round(parameters.hit_difference * PER_MILLION),
             confidence=round(parameters.confidence * PER_MILLION),
             species_confidence=round(parameters.species_confidence * PER_MILLION),

@@ -136,7 +136,7 @@ class Searcher:
         import cupy
 
         engine, reads = self._engine, search.reads
-        _, _, _, stride = numbers = sketch_numbers(engine.sketch)
+        _, _, _, stride, _ = numbers = sketch_numbers(engine.sketch)
         ends = np.cumsum(longer.get() >> np.uint64(32), dtype=np.int64)
         begin, done = 0, 0
         while begin < len(ends):

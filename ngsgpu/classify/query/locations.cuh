@@ -82,7 +82,7 @@ __device__ __forceinline__ void put_candidate(Candidate* row, int most, int numb
 // Returns their number; ``size`` receives features and lengths.
 template <class Put>
 __device__ uint32_t collect_locations(const Mate& one, const Mate& two, uint32_t query, int kmer,
-                                      int sketch, int window, int stride,
+                                      int sketch, int window, int stride, int kept,
                                       const Partition& partition, uint32_t lane, int3* size,
                                       Put put) {
     uint32_t done = 0;
@@ -100,9 +100,11 @@ __device__ uint32_t collect_locations(const Mate& one, const Mate& two, uint32_t
             const int count = sketch_letters(text + int64_t(j) * stride,
                                              min(window, length - j * stride), kmer, sketch, lane,
                                              &feature);
-            size->x += count;
+            const uint32_t key = mix32(feature);
+            const bool is_own = int(lane) < count && is_kept(key, kept);
+            size->x += __popc(__ballot_sync(WARP, is_own));
             uint2 list = {0, 0};
-            if (int(lane) < count) list = find_key(partition, mix32(feature));
+            if (is_own) list = find_key(partition, key);
             const uint32_t sum = sum_up_to(list.y, lane);
             const uint32_t own = done + sum - list.y;
             if (list.y <= 8)

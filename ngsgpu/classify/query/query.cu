@@ -31,8 +31,9 @@ extern "C" __global__ void __launch_bounds__(32 * kQueryWarps)
     find_candidates(const u8* raw1, const uint32_t* start1, const int32_t* length1, uint32_t first1,
                     const u8* raw2, const uint32_t* start2, const int32_t* length2, uint32_t first2,
                     uint32_t step, uint32_t queries, int kmer, int sketch, int window, int stride,
-                    int insert_size, const Partition* partition_in, int most, int is_first,
-                    Candidate* candidates, int32_t* sizes, uint32_t* counters, uint2* longer) {
+                    int kept, int insert_size, const Partition* partition_in, int most,
+                    int is_first, Candidate* candidates, int32_t* sizes, uint32_t* counters,
+                    uint2* longer) {
     __shared__ uint32_t locations[kQueryWarps][kMost];
     const Partition partition = *partition_in;
     const Mate one = {raw1, start1, length1, first1, step};
@@ -48,7 +49,7 @@ extern "C" __global__ void __launch_bounds__(32 * kQueryWarps)
             Candidate* row = candidates + int64_t(query) * most;
             int3 size;
             const uint32_t count = collect_locations(
-                one, two, query, kmer, sketch, window, stride, partition, lane, &size,
+                one, two, query, kmer, sketch, window, stride, kept, partition, lane, &size,
                 [found](uint32_t at, const uint32_t* location) {
                     if (at < kMost) found[at] = *location;
                 });
@@ -87,7 +88,7 @@ extern "C" __global__ void __launch_bounds__(32 * kQueryWarps)
 extern "C" __global__ void __launch_bounds__(kThreads)
     gather_longer(const u8* raw1, const uint32_t* start1, const int32_t* length1, uint32_t first1,
                   const u8* raw2, const uint32_t* start2, const int32_t* length2, uint32_t first2,
-                  uint32_t step, int kmer, int sketch, int window, int stride,
+                  uint32_t step, int kmer, int sketch, int window, int stride, int kept,
                   const Partition* partition_in, const uint2* longer, uint32_t count,
                   const int64_t* end, uint64_t* words) {
     const Partition partition = *partition_in;
@@ -100,8 +101,9 @@ extern "C" __global__ void __launch_bounds__(kThreads)
         const uint64_t list = uint64_t(i) << 32;
         const uint32_t room = longer[i].y, last = uint32_t(partition.last_window);
         int3 size;
-        collect_locations(one, two, longer[i].x, kmer, sketch, window, stride, partition, lane,
-                          &size, [sink, list, room, last](uint32_t at, const uint32_t* location) {
+        collect_locations(one, two, longer[i].x, kmer, sketch, window, stride, kept, partition,
+                          lane, &size,
+                          [sink, list, room, last](uint32_t at, const uint32_t* location) {
                               if (at < room) sink[at] = list | min(*location, last);
                           });
     }

@@ -4,6 +4,10 @@ A window's features are its ``sketch`` smallest distinct hashes of canonical k-m
 an ambiguous base are skipped. The index uses not the feature itself but its hash, the key:
 features are minima and concentrate at small values, keys are spread evenly. Both hashes are
 bijections, so keys identify features.
+
+A database may keep a fraction of all features: those whose key has a lower half below a threshold,
+in every window. A smaller fraction is thus a part of a larger one, and thinning a database gives
+what building it with the smaller fraction would have given.
 """
 
 from __future__ import annotations
@@ -98,6 +102,16 @@ def sketch_window(
     return count
 
 
+@njit(nogil=True, cache=True, inline="always")
+def is_kept(key: np.uint64, rules: SketchRules) -> bool:
+    """Whether a database has the feature of this key.
+
+    The lower half decides, so that the keys that are kept are spread evenly over the upper half,
+    by which the index finds them.
+    """
+    return bool((key & np.uint64(0xFFFF)) < np.uint64(rules.kept))
+
+
 @njit(nogil=True, cache=True)
 def sketch_sequence(
     codes: NDArray[np.uint8],
@@ -131,11 +145,14 @@ def sketch_sequence(
     for window in range(first, last):
         begin = start + window * rules.stride
         count = sketch_window(codes, begin, min(begin + rules.window, end), rules, smallest)
+        before = at
         for i in range(count):
-            keys[at + i] = mix32(np.uint64(smallest[i]))
+            key = mix32(np.uint64(smallest[i]))
+            if is_kept(key, rules):
+                keys[at] = key
+                at += 1
         if windows.size > 0:
-            windows[at : at + count] = window
-        at += count
+            windows[before:at] = window
     return at
 
 

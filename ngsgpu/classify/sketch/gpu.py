@@ -71,9 +71,8 @@ class LetterPieces:
 
 
 def sketch_numbers(parameters: SketchParameters) -> tuple[np.int32, ...]:
-    """k, sketch size, window and stride in the kernels' form."""
-    rules = parameters.rules
-    return tuple(map(np.int32, (rules.kmer, rules.sketch, rules.window, rules.stride)))
+    """``SketchRules`` in the kernels' form."""
+    return tuple(map(np.int32, parameters.rules))
 
 
 def sketch_letters(

@@ -150,14 +150,14 @@ extern "C" __global__ void __launch_bounds__(kThreads)
 //
 // Piece i is ``letters[start[i]..start[i] + length[i])`` and has the windows from
 // ``first_window[i]`` up to ``first_window[i + 1]``, ``windows`` in total. Writes the keys of
-// window j from ``keys[j * sketch]`` on, their number, and the window's piece.
+// window j that are kept from ``keys[j * sketch]`` on, their number, and the window's piece.
 //
 // Grid: resident blocks; block: kThreads, one warp per window. Bytes: window / stride in per base,
 // 4 out per feature. Operations: about 600 warp instructions for a window of 127.
 extern "C" __global__ void __launch_bounds__(kThreads)
     sketch_sequences(const u8* letters, const int64_t* start, const int64_t* length,
                      const int64_t* first_window, int64_t pieces, int64_t windows, int kmer,
-                     int sketch, int window, int stride, uint32_t* keys, u8* counts,
+                     int sketch, int window, int stride, int kept, uint32_t* keys, u8* counts,
                      uint32_t* piece) {
     const uint32_t lane = threadIdx.x & 31;
     const int64_t warps = int64_t(gridDim.x) * (kThreads / 32);
@@ -168,9 +168,12 @@ extern "C" __global__ void __launch_bounds__(kThreads)
         uint32_t own;
         const int count =
             sketch_letters(letters + start[i] + begin, bases, kmer, sketch, lane, &own);
-        if (int(lane) < count) keys[j * sketch + lane] = mix32(own);
+        const uint32_t key = mix32(own);
+        const bool is_own = int(lane) < count && is_kept(key, kept);
+        const uint32_t lanes = __ballot_sync(WARP, is_own);
+        if (is_own) keys[j * sketch + __popc(lanes & ((1u << lane) - 1))] = key;
         if (lane == 0) {
-            counts[j] = count;
+            counts[j] = __popc(lanes);
             piece[j] = uint32_t(i);
         }
     }

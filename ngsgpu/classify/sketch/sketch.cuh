@@ -52,6 +52,9 @@ __device__ __forceinline__ int windows_of(int64_t length, int kmer, int window, 
     return int(full) + (length - full * stride >= kmer);
 }
 
+// Whether a database has the feature of a key; ``is_kept`` of cpu.py.
+__device__ __forceinline__ bool is_kept(uint32_t key, int kept) { return int(key & 0xFFFF) < kept; }
+
 __device__ __forceinline__ void load_codes(u8* shared, const u8* codes) {
     for (int i = threadIdx.x; i < 256; i += blockDim.x) shared[i] = codes[i];
     __syncthreads();

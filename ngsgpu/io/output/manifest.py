@@ -50,6 +50,11 @@ def is_number(value: object) -> bool:
     return is_count(value) or (isinstance(value, float) and math.isfinite(value))
 
 
+def is_fraction(value: object) -> bool:
+    """Whether a value is a number above 0 and up to 1."""
+    return is_number(value) and 0 < float(str(value)) <= 1
+
+
 def is_text(value: object) -> bool:
     """Whether a value is a text that can be printed, or names a file."""
     try:

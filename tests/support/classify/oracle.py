@@ -61,7 +61,9 @@ def sketch(window: str, parameters: SketchParameters) -> list[int]:
                 int("".join(str("ACGT".index(base)) for base in text), 4) for text in (kmer, turned)
             )
             hashes.add(hash32(number))
-    return sorted(hashes - {0xFFFFFFFF})[: parameters.sketch]
+    smallest = sorted(hashes - {0xFFFFFFFF})[: parameters.sketch]
+    kept = Fraction(parameters.fraction) * (1 << 16)
+    return [feature for feature in smallest if hash32(feature) % (1 << 16) < kept]
 
 
 @dataclass
@@ -94,8 +96,9 @@ class Oracle:
         """The fraction of k-mers shared with a reference sequence that is hit so often."""
         kmers = sum(max(len(mate) - self.sketch.kmer + 1, 0) for mate in mates)
         in_window = min(self.sketch.sketch, self.sketch.window - self.sketch.kmer + 1)
-        expected = Fraction(kmers * in_window, self.sketch.stride)
-        return (hits - 1) / max(expected - 1, Fraction(1))
+        fraction = Fraction(self.sketch.fraction)
+        expected = fraction * Fraction(kmers * in_window, self.sketch.stride)
+        return (hits - fraction) / max(expected - fraction, fraction)
 
     def candidates(
         self, mates: list[str], parameters: QueryParameters
@@ -136,7 +139,7 @@ class Oracle:
     def call(self, mates: list[str], parameters: QueryParameters) -> tuple[str, int] | None:
         """Rank and taxid (or number of the sequence) of the call."""
         best = self.candidates(mates, parameters)
-        needed = parameters.hits_needed(self.sketch.sketch)
+        needed = parameters.hits_needed(self.sketch)
         if not best or best[0][1] < needed:
             return None
         part = self.shared(mates, best[0][1])
@@ -147,7 +150,7 @@ class Oracle:
         if parameters.lowest != "sequence":
             call = self.at_or_above(top, parameters.lowest)
         assert call is not None
-        near = needed if parameters.near_hits is None else parameters.near_hits
+        near = parameters.hits_near(self.sketch)
         threshold = (best[0][1] - near) * parameters.hit_difference
         taxonomy = any(self.lineages)
         for other, hits, _, _ in best[1:] if taxonomy or parameters.ties == "ambiguous" else []:

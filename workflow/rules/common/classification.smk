@@ -19,6 +19,7 @@ class ReferenceDatabase:
     taxonomy: str | None = None
     map: str | None = None
     partitions: int = 1
+    max_size: str | None = None
 
 
 def partitions_elsewhere(path, said):
@@ -65,10 +66,11 @@ def read_databases(sheet, schema_file):
                 )
             except ValueError as error:
                 problems.append(f"line {number}, column path: {error}")
-            if "map" in row:
-                problems.append(
-                    f"line {number}, column map: the database in '{row['path']}' has its own"
-                )
+            for column in ("map", "max_size"):
+                if column in row:
+                    problems.append(
+                        f"line {number}, column {column}: the database in '{row['path']}' has its own"
+                    )
         database = ReferenceDatabase(name=row.pop("database"), **row)
         if database.name in databases:
             problems.append(
@@ -166,6 +168,8 @@ def plan_options(wildcards):
         options.append(f"--taxonomy {shlex.quote(own.taxonomy)}")
     if own.map:
         options.append(f"--map {shlex.quote(own.map)}")
+    if own.max_size:
+        options.append(f"--max-size {own.max_size}")
     return " ".join(options)
 
 

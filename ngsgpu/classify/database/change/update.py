@@ -11,8 +11,9 @@ import logging
 from collections.abc import Sequence
 from pathlib import Path
 
-from ngsgpu.classify.database.add import add_references
+from ngsgpu.classify.database.change.add import add_references
 from ngsgpu.classify.database.database import Database, open_database
+from ngsgpu.classify.database.fit import bytes_beside, fitted
 from ngsgpu.classify.params import DatabaseParameters, PartitionRequest
 from ngsgpu.classify.sketch.references import find_references
 from ngsgpu.io.output.manifest import MANIFEST
@@ -61,12 +62,17 @@ def update_database(
     if why is not None:
         logger.warning("%s: planned anew, since %s", path, why)
         return None
-    known = set(old.targets.files)
-    new = [file for file in files if file not in known]
+    new = _new_files(old, files)
     if not new:
         return old
     logger.warning("%s: adding %d of %d references", path, len(new), len(files))
     return add_references(path, new, taxonomy=taxonomy, maps=maps, into_last=True, options=options)
+
+
+def _new_files(old: Database, files: Sequence[str]) -> list[str]:
+    """Files that a database has no references of."""
+    known = set(old.targets.files)
+    return [file for file in files if file not in known]
 
 
 def _why_anew(
@@ -86,13 +92,24 @@ def _why_anew(
     partitions = len(old.partitions)
     if changed:
         return f"{changed[0]} has changed"
-    if old.parameters != parameters:
+    if request.size is not None and _new_files(old, files):
+        return "its size is limited, and there are new references"
+    if old.parameters != _fitted(old, parameters, request):
         return "it was built with other options"
     if request.bytes is None and partitions != (request.number or 1):
         return f"it has {partitions} partitions"
     if len(old.built()) < partitions:
         return "not all of its partitions were built"
     return _why_other_taxa(old, taxonomy, [own for own in maps if _changed_at(own) > written])
+
+
+def _fitted(
+    old: Database, parameters: DatabaseParameters, request: PartitionRequest
+) -> DatabaseParameters:
+    """The parameters that a plan of the database's references would have."""
+    targets = old.targets
+    beside = bytes_beside(len(targets), len(targets.name_bytes), targets.files, old.taxonomy)
+    return fitted(parameters, int(old.windows.sum()), beside, request)
 
 
 def _why_other_taxa(

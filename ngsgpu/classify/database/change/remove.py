@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.classify.database.add import pairs_of
+from ngsgpu.classify.database.change.add import pairs_of
 from ngsgpu.classify.database.cpu_build import index_partition
 from ngsgpu.classify.database.database import Database, open_database
 from ngsgpu.classify.database.folder import changed
@@ -131,7 +131,7 @@ def remove_references(
         touched = np.unique(old.targets.partition[removed]).tolist()
         check_contents(old, touched)
         most = max((old.partitions[number].windows for number in touched), default=0)
-        locations = most * old.parameters.sketch.sketch
+        locations = old.parameters.sketch.most_features(most)
         check_memory(options, locations, len(old.partitions), "what is left of a partition")
         new = _without(old, removed, set(touched), options, generation)
         write_manifest(new)

@@ -74,6 +74,8 @@ def add_references(
     check_inputs(path, inputs_of(references, files, taxonomy, maps))
     if into_last and request not in (None, PartitionRequest()):
         raise UsageError("`into_last` adds no partitions: omit `number`")
+    if request is not None and request.size is not None:
+        raise UsageError("what is added has the database's `fraction`: omit `max_size`")
     open_database(path)  # what is wrong with it is said before we wait
     with changed(path) as generation:
         old = open_database(path, holds=False)
@@ -88,7 +90,8 @@ def add_references(
         last = len(old.partitions) - 1
         check_contents(old, [last] if into_last else [])
         options = options or RunOptions()
-        kept = old.partitions[last].windows * old.parameters.sketch.sketch if into_last else 0
+        windows = old.partitions[last].windows if into_last else 0
+        kept = old.parameters.sketch.most_features(windows) if into_last else 0
         added = expected_locations(files, old.parameters)
         check_memory(options, kept + added, 1, "what is added")
         new = _with_references(

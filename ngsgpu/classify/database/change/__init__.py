@@ -1,0 +1,1 @@
+"""Changes of databases: adding, removing and updating references, thinning."""
