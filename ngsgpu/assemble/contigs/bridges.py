@@ -3,30 +3,30 @@
 A piece is unique if it is long enough and not deeper than one copy of the genome. Pairs whose mates
 lie on two unique pieces say which follows which, and how far away. Two ends are joined if each is
 the other's next neighbour beyond doubt; and one path through the graph has about the length that
-the pairs say. Of several such paths, as where copies of a repeat differ inside, pairs choose, of
-which one mate lies on an end and the other on what only one path passes. Ends for which there is no
-such path can make scaffolds.
+the pairs say. Of several such paths, as where copies of a repeat differ inside, the only one is
+taken of which the length is in keeping with the pairs; or pairs choose, of which one mate lies on
+an end and the other on what only one path passes. Ends for which there is no such path can make
+scaffolds.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.assemble.contigs.pieces import GraphArrays, Paths, Pieces
+from ngsgpu.assemble.contigs.gaps import Insert, Library, Links, followed, linked
+from ngsgpu.assemble.contigs.joins import Join, split
+from ngsgpu.assemble.contigs.pieces import GraphArrays, Pieces
 from ngsgpu.assemble.contigs.places import Places
 from ngsgpu.jit import njit
 
-_LEAST_PAIRS: Final = 100
-"""Pairs within pieces from which the insert size is known."""
-
-_LONGEST_INSERT: Final = 20_000
-_LONG: Final = 2000
 _MARGIN: Final = 4
 """A neighbour counts that has this part of the pairs of the best one, 1 / this."""
+
+SLACK: Final = 5
+"""Bases by which the gap of pairs may be wrong, beside three standard errors."""
 
 _MOST_STEPS: Final = 4000
 _MOST_PATHS: Final = 8
@@ -37,106 +37,99 @@ Path = tuple[int, tuple[int, ...]]
 """Bases and directions between two directions."""
 
 
-@dataclass(frozen=True, slots=True)
-class Insert:
-    """Insert sizes of pairs, reads included.
+def unique_pieces(pieces: Pieces) -> NDArray[np.bool_]:
+    """Mask of the pieces that are long enough and not deeper than one copy.
 
-    Attributes:
-        median: their median.
-        deviation: about their standard deviation, by the median of absolute differences.
-        longest: of nearly all.
-        pairs: number of pairs by which they are known.
+    Where two copies of a repeat differ in one base, the graph has a piece of 2k - 1 bases for each.
     """
-
-    median: int
-    deviation: int
-    longest: int
-    pairs: int
-
-
-@dataclass(frozen=True, slots=True)
-class Join:
-    """Two directions, one after the other.
-
-    Attributes:
-        source: the first.
-        target: what follows it.
-        gap: bases between them; negative, if they overlap.
-        between: directions of pieces on the one path; empty, if they are neighbours.
-        closed: whether there is such a path.
-        pairs: that say so.
-        patched: whether the path is a patch.
-    """
-
-    source: int
-    target: int
-    gap: int
-    between: tuple[int, ...]
-    closed: bool
-    pairs: int
-    patched: bool = False
-
-
-def insert_size(pieces: Pieces, places: Places) -> Insert | None:
-    """The insert size, by pairs of which both mates lie on one long piece."""
-    if not len(pieces):
-        return None
-    one, two = places.direction[0::2], places.direction[1::2]
-    lengths = pieces.lengths
-    least = min(_LONG, int(lengths.max(initial=0)) // 2)
-    same = np.flatnonzero((one >= 0) & (two == one ^ 1) & (lengths[one >> 1] >= least))
-    sizes = lengths[one[same] >> 1] - places.at[0::2][same] - places.at[1::2][same]
-    sizes = np.sort(sizes[(sizes > 0) & (sizes <= _LONGEST_INSERT)])
-    if len(sizes) < _LEAST_PAIRS:
-        return None
-    median = int(sizes[len(sizes) // 2])
-    spread = int(np.sort(np.abs(sizes - median))[len(sizes) // 2])
-    deviation = max(1, spread * 3 // 2)
-    # The tail of false pairs does not count.
-    near = sizes[sizes <= median + 6 * deviation]
-    return Insert(median, deviation, int(near[len(near) * 999 // 1000]), len(sizes))
-
-
-def unique_pieces(pieces: Pieces, least: int) -> NDArray[np.bool_]:
-    """Mask of the pieces that are long enough and not deeper than one copy."""
     typical = pieces.typical_depth()
-    return (pieces.lengths >= least) & (2 * pieces.depths <= 3 * typical)
+    return (pieces.lengths >= 2 * pieces.k - 1) & (2 * pieces.depths <= 3 * typical)
 
 
 def find_joins(
-    pieces: Pieces, places: Places, insert: Insert, unique: NDArray[np.bool_], least: int, few: int
+    pieces: Pieces,
+    places: Places,
+    library: Library,
+    unique: NDArray[np.bool_],
+    least: int,
+    few: int,
 ) -> list[Join]:
     """Join unique pieces.
 
     Args:
         pieces: the graph.
         places: of the paired reads.
-        insert: their insert size.
+        library: of the pairs.
         unique: which pieces are unique.
         least: pairs that a join has at least.
         few: as many do where no neighbour has more.
     """
-    source, target, pairs, gaps = _linked(pieces, places, insert, unique, min(least, few))
-    lengths = pieces.lengths
-    slack = 3 * insert.deviation
-    best = _nearest(source, target, pairs, gaps, lengths, slack, 2 * len(pieces), least)
+    links = linked(pieces, places, library, unique, min(least, few))
+    best = _nearest(links, pieces, least)
+    search = _Search(pieces, places, library.insert, unique, least)
     joins = []
-    support: Support | None = None
     for d in np.flatnonzero(best >= 0):
         row = int(best[d])
-        e = int(target[row])
+        e = int(links.target[row])
         back = int(best[e ^ 1])
         # Each join is found from both of its ends.
-        if back < 0 or target[back] != d ^ 1 or d > e ^ 1:
+        if back < 0 or links.target[back] != d ^ 1 or d > e ^ 1:
             continue
-        gap = int(gaps[row])
-        found = _paths(pieces, unique, int(d), e, gap - slack, gap + slack)
-        if len(found) > 1:
-            support = support or Support(pieces, places, insert)
-            found = support.chosen(found, int(d), e, least)
-        size, steps = found[0] if found else (gap, ())
-        joins.append(Join(int(d), e, size, steps, bool(found), int(pairs[row])))
-    return joins
+        gap, error = int(links.gaps[row]), int(links.errors[row])
+        found = search.path(int(d), e, gap, error)
+        size, steps = found or (gap, ())
+        pairs = int(links.pairs[row])
+        joins.append(Join(int(d), e, size, error, steps, found is not None, pairs))
+    return split(pieces, joins, unique)
+
+
+class _Search:
+    """The search for paths between ends.
+
+    Args:
+        pieces: the graph.
+        places: of the paired reads.
+        insert: their insert size.
+        unique: bool[n], which pieces are unique.
+        least: pairs that choose a path, at least.
+    """
+
+    def __init__(
+        self,
+        pieces: Pieces,
+        places: Places,
+        insert: Insert,
+        unique: NDArray[np.bool_],
+        least: int,
+    ) -> None:
+        self._pieces, self._places, self._insert = pieces, places, insert
+        self._unique, self._least = unique, least
+        self._support: Support | None = None
+
+    def path(self, source: int, target: int, gap: int, error: int) -> Path | None:
+        """The path between two ends, if there is one beyond doubt.
+
+        Pieces that are unique lie on it only where there is no path without them: those between
+        copies of a repeat may be so short that pairs say less of them than of what is behind.
+
+        Args:
+            source: the first end.
+            target: the second end.
+            gap: bases between, by the pairs.
+            error: standard error of ``gap``.
+        """
+        wide = max(3 * self._insert.deviation, 5 * error + SLACK)
+        for barred in (self._unique, np.zeros_like(self._unique)):
+            found = _paths(self._pieces, barred, source, target, gap - wide, gap + wide)
+            if found:
+                break
+        near = [each for each in found if abs(each[0] - gap) <= 5 * error + SLACK]
+        if len(near) > 1:
+            self._support = self._support or Support(self._pieces, self._places, self._insert)
+            near = self._support.chosen(near, source, target, self._least)
+        elif len(near) == 1 < len(found) and abs(near[0][0] - gap) > 3 * error + SLACK:
+            near = []
+        return near[0] if near else None
 
 
 class Support:
@@ -149,7 +142,7 @@ class Support:
     """
 
     def __init__(self, pieces: Pieces, places: Places, insert: Insert) -> None:
-        keys, _ = _followed(pieces, places, insert, np.ones(len(pieces), dtype=np.bool_))
+        keys, _, _ = followed(pieces, places, insert, np.ones(len(pieces), dtype=np.bool_))
         self._directions = 2 * len(pieces)
         self._keys, self._pairs = np.unique(keys, return_counts=True)
 
@@ -187,64 +180,20 @@ def _paths(
     ]
 
 
-def _linked(
-    pieces: Pieces, places: Places, insert: Insert, unique: NDArray[np.bool_], least: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Directions, those that follow them by pairs, the number of pairs, and their mean gap."""
-    keys, inside = _followed(pieces, places, insert, unique)
-    keys, place, pairs = np.unique(keys, return_inverse=True, return_counts=True)
-    sums = np.zeros(len(keys), dtype=np.int64)
-    np.add.at(sums, place, inside)
-    gaps = insert.median - sums // pairs
-    kept = pairs >= least
-    source, target = np.divmod(keys[kept], 2 * len(pieces))
-    return source, target, pairs[kept], gaps[kept]
-
-
-def _followed(
-    pieces: Pieces, places: Places, insert: Insert, among: NDArray[np.bool_]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Directions and what follows them, as keys, by each pair on two pieces ``among`` all.
-
-    Returns:
-        A direction times their number, plus the one that follows; the bases of the pair's fragment
-        on both. Every pair counts in both directions.
-    """
-    one, two = places.direction[0::2], places.direction[1::2]
-    lengths = pieces.lengths
-    apart = (one >= 0) & (two >= 0) & (one >> 1 != two >> 1)
-    apart &= among[one >> 1] & among[two >> 1]
-    rows = np.flatnonzero(apart)
-    source, target = one[rows], two[rows] ^ 1
-    inside = lengths[source >> 1] - places.at[0::2][rows]
-    inside += lengths[target >> 1] - places.at[1::2][rows]
-    near = inside - (pieces.k - 1) <= insert.longest
-    source, target, inside = source[near], target[near], inside[near]
-    directions = 2 * len(pieces)
-    keys = np.concatenate([source * directions + target, (target ^ 1) * directions + (source ^ 1)])
-    return keys, np.tile(inside, 2)
-
-
-def _nearest(
-    source: NDArray[np.int64],
-    target: NDArray[np.int64],
-    pairs: NDArray[np.int64],
-    gaps: NDArray[np.int64],
-    lengths: NDArray[np.int64],
-    slack: int,
-    directions: int,
-    least: int,
-) -> NDArray[np.int64]:
+def _nearest(links: Links, pieces: Pieces, least: int) -> NDArray[np.int64]:
     """For each direction the row of what follows next, or -1 if there is doubt."""
-    best = np.full(directions, -1, dtype=np.int64)
-    starts = np.searchsorted(source, np.arange(directions + 1))
-    for d in np.unique(source):
+    lengths = pieces.lengths
+    best = np.full(2 * len(pieces), -1, dtype=np.int64)
+    starts = np.searchsorted(links.source, np.arange(len(best) + 1))
+    for d in np.unique(links.source):
         rows = np.arange(starts[d], starts[d + 1])
-        most = int(pairs[rows].max())
-        rows = rows[(_MARGIN * pairs[rows] >= most) & (pairs[rows] >= min(most, least))]
-        first = rows[np.argmin(gaps[rows])]
-        behind = gaps[first] + lengths[target[first] >> 1] - slack
-        if all(row == first or gaps[row] >= behind for row in rows):
+        pairs = links.pairs[rows]
+        most = int(pairs.max())
+        rows = rows[(_MARGIN * pairs >= most) & (pairs >= min(most, least))]
+        first = rows[np.argmin(links.gaps[rows])]
+        behind = links.gaps[first] + lengths[links.target[first] >> 1] - (pieces.k - 1)
+        errors = np.sqrt(links.errors[rows] ** 2 + links.errors[first] ** 2)
+        if all((rows == first) | (links.gaps[rows] >= behind - SLACK - 3 * errors)):
             best[d] = first
     return best
 
@@ -308,44 +257,3 @@ def paths_between(
         elif gap <= high and depth == _DEEPEST:
             return most + 1, sizes, starts, between
     return found, sizes, starts, between
-
-
-def bridged(pieces: Pieces, joins: list[Join]) -> Paths:
-    """The paths of contigs: pieces in chains of closed joins, and every other piece alone.
-
-    A repeat that chains go through as often as it has copies, by its depth, is not also written
-    alone.
-    """
-    after = np.full(2 * len(pieces), -1, dtype=np.int64)
-    for number, join in enumerate(joins):
-        if join.closed:
-            after[join.source] = 2 * number
-            after[join.target ^ 1] = 2 * number + 1
-    typical = max(1, pieces.typical_depth())
-    left = np.maximum(1, (2 * pieces.depths + typical) // (2 * typical))
-    for join in joins:
-        for d in join.between:
-            left[d >> 1] -= 1
-    seen = np.zeros(len(pieces), dtype=np.bool_)
-    ended = (after[0::2] < 0) | (after[1::2] < 0)
-    steps: list[int] = []
-    starts = [0]
-    # First the chains with ends, then circles.
-    for piece in (*np.flatnonzero(ended).tolist(), *np.flatnonzero(~ended).tolist()):
-        if seen[piece] or left[piece] <= 0:
-            continue
-        d = 2 * piece + (1 if after[2 * piece] < 0 <= after[2 * piece + 1] else 0)
-        while not seen[d >> 1]:
-            seen[d >> 1] = True
-            steps.append(d)
-            if after[d] < 0:
-                break
-            join = joins[int(after[d]) >> 1]
-            if not after[d] & 1:
-                between, d = join.between, join.target
-            else:
-                between, d = tuple(step ^ 1 for step in reversed(join.between)), join.source ^ 1
-            if not seen[d >> 1]:
-                steps += between
-        starts.append(len(steps))
-    return Paths(np.array(starts, dtype=np.int64), np.array(steps, dtype=np.int64))

@@ -12,7 +12,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.assemble.contigs.bridges import Insert, Join
+from ngsgpu.assemble.contigs.gaps import Insert
+from ngsgpu.assemble.contigs.joins import Join
 from ngsgpu.assemble.contigs.pieces import Pieces, begin_of, end_of, turn
 from ngsgpu.assemble.contigs.places import Places
 from ngsgpu.assemble.contigs.reads import Reads, unpack

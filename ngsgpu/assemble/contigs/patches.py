@@ -14,20 +14,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from math import isqrt
 from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.assemble.contigs.bridges import Insert, Join
+from ngsgpu.assemble.contigs.bridges import SLACK
+from ngsgpu.assemble.contigs.gaps import Insert
+from ngsgpu.assemble.contigs.joins import Join
 from ngsgpu.assemble.contigs.local import LocalReads
 from ngsgpu.assemble.contigs.pieces import Pieces, begin_of, end_of
 from ngsgpu.assemble.contigs.places import Places
 from ngsgpu.assemble.contigs.reads import Reads
-
-_SLACK: Final = 5
-"""Bases by which the mean gap of pairs may be wrong, beside three standard errors."""
 
 _WRONG: Final = 4
 _CLIPPED: Final = 8
@@ -85,7 +83,7 @@ def patched(
     closed = list(joins)
     made: list[tuple[Join, Patch]] = []
     for number, join in enumerate(joins):
-        patch = None if join.closed else _patch(pieces, join, local, insert)
+        patch = None if join.closed else _patch(pieces, join, local)
         if patch is not None:
             step = 2 * (len(pieces) + len(made))
             made.append((join, patch))
@@ -95,9 +93,9 @@ def patched(
     return _with_patches(pieces, made), closed
 
 
-def _patch(pieces: Pieces, join: Join, local: LocalReads, insert: Insert) -> Patch | None:
+def _patch(pieces: Pieces, join: Join, local: LocalReads) -> Patch | None:
     """The patch of an open join, if there is no doubt."""
-    slack = _SLACK + 3 * insert.deviation // max(1, isqrt(join.pairs))
+    slack = SLACK + 3 * join.error
     low, high = join.gap - slack, join.gap + slack
     size = pieces.k + max(pieces.k, -low)
     one, two = end_of(pieces, join.source, size), begin_of(pieces, join.target, size)

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.assemble.contigs.pieces import Pieces
+from ngsgpu.assemble.contigs.pieces import Pieces, base_of
 from ngsgpu.assemble.contigs.reads import Reads, unpack
 from ngsgpu.jit import Integer, njit
 from ngsgpu.pool import map_all
@@ -31,10 +31,12 @@ class Places:
     Attributes:
         direction: int64[n], direction of a piece in which the read runs, or -1.
         at: int64[n], its first base in this direction; may lie before the piece.
+        first: int64[2m], bases of each direction to the end of its first word that counts.
     """
 
     direction: NDArray[np.int64]
     at: NDArray[np.int64]
+    first: NDArray[np.int64]
 
 
 def word_of(k: int) -> int:
@@ -75,7 +77,9 @@ def place_reads(
         )  # fmt: skip
 
     map_all(threads, work, range(0, count, _PART), name="places")
-    return Places(direction, at)
+    first = np.zeros(2 * len(pieces), dtype=np.int64)
+    find_first(pieces.bases, pieces.starts, word, sampled, keys, values, first)
+    return Places(direction, at, first)
 
 
 @njit(nogil=True, cache=True)
@@ -126,6 +130,32 @@ def enter_words(
                 continue
             keys[slot] = word
             values[slot] = 2 * begin + (1 if forward == word else 2)
+
+
+@njit(nogil=True, cache=True)
+def find_first(
+    bases: NDArray[np.uint8],
+    starts: NDArray[np.int64],
+    size: int,
+    sampled: int,
+    keys: NDArray[np.uint64],
+    values: NDArray[np.int64],
+    first: NDArray[np.int64],
+) -> None:
+    """Fill in ``Places.first``; a direction without words that count gets all of its bases."""
+    for d in range(len(first)):
+        length = starts[(d >> 1) + 1] - starts[d >> 1]
+        forward = np.uint64(0)
+        backward = np.uint64(0)
+        first[d] = length
+        for at in range(length):
+            forward, backward = roll(forward, backward, base_of(bases, starts, d, at), size)
+            if at < size - 1:
+                continue
+            slot = slot_of(keys, values, min(forward, backward), sampled)
+            if slot >= 0 and values[slot] > 0:
+                first[d] = at + 1
+                break
 
 
 @njit(nogil=True, cache=True)

@@ -11,17 +11,12 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from ngsgpu.assemble.contigs.bridges import (
-    Insert,
-    Join,
-    bridged,
-    find_joins,
-    insert_size,
-    unique_pieces,
-)
+from ngsgpu.assemble.contigs.bridges import find_joins, unique_pieces
 from ngsgpu.assemble.contigs.coverage import bedgraph, coverage_of
 from ngsgpu.assemble.contigs.files import Contig, contigs_of, fasta, gfa
+from ngsgpu.assemble.contigs.gaps import Insert, library_of
 from ngsgpu.assemble.contigs.growth import LOW_DEPTH, first_kmer, grow, low_start
+from ngsgpu.assemble.contigs.joins import Join, bridged
 from ngsgpu.assemble.contigs.params import MIN_ABUNDANCE, AssemblyParameters
 from ngsgpu.assemble.contigs.patches import patched
 from ngsgpu.assemble.contigs.pieces import DEPTH_UNIT, Paths, Pieces, pieces_of
@@ -322,17 +317,17 @@ def _bridged(
     pieces: Pieces, reads: Reads, parameters: AssemblyParameters, threads: int, *, is_low: bool
 ) -> tuple[Pieces, Paths, Insert | None, list[Join]]:
     """The graph with patches, the paths of contigs with repeats bridged by pairs, and the joins."""
-    insert, joins = None, []
+    library, joins = None, []
     if reads.pairs:
         places = place_reads(pieces, reads, 2 * reads.pairs, threads)
-        insert = insert_size(pieces, places)
-    if insert is not None:
-        unique = unique_pieces(pieces, 2 * pieces.k)
+        library = library_of(pieces, places)
+    if library is not None:
+        unique = unique_pieces(pieces)
         least = parameters.min_pairs
         few = parameters.min_low_pairs if is_low else least
-        joins = find_joins(pieces, places, insert, unique, least, few)
-        pieces, joins = patched(pieces, joins, reads, places, insert)
-    return pieces, bridged(pieces, joins), insert, joins
+        joins = find_joins(pieces, places, library, unique, least, few)
+        pieces, joins = patched(pieces, joins, reads, places, library.insert)
+    return pieces, bridged(pieces, joins), library and library.insert, joins
 
 
 def _coverage_scale(reads: Reads, k: int) -> tuple[int, int]:

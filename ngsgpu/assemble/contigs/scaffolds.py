@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-from ngsgpu.assemble.contigs.bridges import Join
 from ngsgpu.assemble.contigs.files import Contig, reverse_complement, wrapped
+from ngsgpu.assemble.contigs.joins import Join
 from ngsgpu.assemble.contigs.params import Names
 
 LEAST_GAP: Final = 10

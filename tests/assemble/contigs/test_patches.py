@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from ngsgpu.assemble.contigs.bridges import Insert, Join
+from ngsgpu.assemble.contigs.gaps import Insert
+from ngsgpu.assemble.contigs.joins import Join
 from ngsgpu.assemble.contigs.patches import exact_overlap, overlap, patched
 from ngsgpu.assemble.contigs.pieces import Pieces, begin_of, end_of, letters
 from ngsgpu.assemble.contigs.places import place_reads
@@ -115,7 +116,7 @@ def test_reads_between(gap: int, is_turned: bool) -> None:
         source, target = target ^ 1, source ^ 1
     reads = oracle.held(read_pairs(GENOME, 4), len(read_pairs(GENOME, 4)) // 2)
     places = place_reads(pieces, reads, len(reads), 1, sampled=0)
-    join = Join(source, target, gap + 3, (), False, 9)
+    join = Join(source, target, gap + 3, 1, (), False, 9)
     made, (found,) = patched(pieces, [join], reads, places, INSERT)
     assert (found.closed, found.patched, found.gap) == (True, True, gap)
     text = spelled(made, found)
@@ -132,7 +133,7 @@ def test_tandem_repeats_are_left_open() -> None:
     target = direction_of(pieces, genome[390:])
     reads = oracle.held(read_pairs(genome, 4), len(read_pairs(genome, 4)) // 2)
     places = place_reads(pieces, reads, len(reads), 1, sampled=0)
-    join = Join(source, target, 60, (), False, 9)
+    join = Join(source, target, 60, 1, (), False, 9)
     made, joins = patched(pieces, [join], reads, places, INSERT)
     assert (made, joins) == (pieces, [join])
 
