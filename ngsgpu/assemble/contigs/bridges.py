@@ -28,6 +28,10 @@ _MARGIN: Final = 4
 SLACK: Final = 5
 """Bases by which the gap of pairs may be wrong, beside three standard errors."""
 
+_LEAST_ERROR: Final = 3
+"""Of two paths, the length tells which is meant if one differs from what pairs say by four standard
+errors less than the other; and an error is not taken to be smaller than this."""
+
 _MOST_STEPS: Final = 4000
 _MOST_PATHS: Final = 8
 _DEEPEST: Final = 64
@@ -123,12 +127,15 @@ class _Search:
             found = _paths(self._pieces, barred, source, target, gap - wide, gap + wide)
             if found:
                 break
-        near = [each for each in found if abs(each[0] - gap) <= 5 * error + SLACK]
+        if not found:
+            return None
+        best = min(abs(size - gap) for size, _ in found)
+        if best > (3 if len(found) > 1 else 5) * error + SLACK:
+            return None
+        near = [each for each in found if abs(each[0] - gap) <= best + 4 * max(error, _LEAST_ERROR)]
         if len(near) > 1:
             self._support = self._support or Support(self._pieces, self._places, self._insert)
             near = self._support.chosen(near, source, target, self._least)
-        elif len(near) == 1 < len(found) and abs(near[0][0] - gap) > 3 * error + SLACK:
-            near = []
         return near[0] if near else None
 
 

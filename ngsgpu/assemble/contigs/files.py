@@ -68,7 +68,7 @@ def contigs_of(pieces: Pieces, paths: Paths, least: int, scale: tuple[int, int])
     overlap = pieces.k - 1
     kmers = pieces.lengths - overlap
     contigs = []
-    for begin, end in zip(paths.starts[:-1], paths.starts[1:], strict=True):
+    for path, (begin, end) in enumerate(zip(paths.starts[:-1], paths.starts[1:], strict=True)):
         steps = paths.steps[begin:end]
         own = steps >> 1
         size = int(kmers[own].sum())
@@ -77,7 +77,7 @@ def contigs_of(pieces: Pieces, paths: Paths, least: int, scale: tuple[int, int])
             pieces.bases, pieces.starts, overlap, np.array([0, len(steps)]), steps,
             np.array([0, len(out)]), out,
         )  # fmt: skip
-        circular = _goes_on(pieces, steps[-1], steps[0])
+        circular = path in paths.circles or _goes_on(pieces, steps[-1], steps[0])
         bases = letters(out[:size] if circular else out).tobytes()
         if len(bases) < least:
             continue

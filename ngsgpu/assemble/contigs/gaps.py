@@ -141,6 +141,8 @@ def followed(
     one, two = places.direction[0::2], places.direction[1::2]
     lengths = pieces.lengths
     apart = (one >= 0) & (two >= 0) & (one >> 1 != two >> 1)
+    # From the end of a circle to its beginning.
+    apart |= (one >= 0) & (one == two ^ 1) & (lengths[one >> 1] > 2 * insert.longest)
     apart &= among[one >> 1] & among[two >> 1]
     rows = np.flatnonzero(apart)
     source, target = one[rows], two[rows] ^ 1

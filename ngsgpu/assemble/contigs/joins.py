@@ -119,6 +119,7 @@ def bridged(pieces: Pieces, joins: list[Join]) -> Paths:
     ended = (after[0::2] < 0) | (after[1::2] < 0)
     steps: list[int] = []
     starts = [0]
+    circles = []
     # First the chains with ends, then circles.
     for piece in (*np.flatnonzero(ended).tolist(), *np.flatnonzero(~ended).tolist()):
         if seen[piece] or left[piece] <= 0:
@@ -133,8 +134,12 @@ def bridged(pieces: Pieces, joins: list[Join]) -> Paths:
             if not after[d] & 1:
                 between, d = join.between, join.target
             else:
-                between, d = tuple(step ^ 1 for step in reversed(join.between)), join.source ^ 1
-            if not seen[d >> 1]:
+                between, d = turned(join.between), join.source ^ 1
+            if d == steps[starts[-1]]:
+                circles.append(len(starts) - 1)
+            if d == steps[starts[-1]] or not seen[d >> 1]:
                 steps += between
         starts.append(len(steps))
-    return Paths(np.array(starts, dtype=np.int64), np.array(steps, dtype=np.int64))
+    return Paths(
+        np.array(starts, dtype=np.int64), np.array(steps, dtype=np.int64), frozenset(circles)
+    )

@@ -23,6 +23,11 @@ from ngsgpu.sequence.kmers import append, roll
 _WORDS: Final = (31, 21, 15)
 """Lengths of the words by which reads go on from each other, tried in turn."""
 
+_CHECKED: Final = 21
+_RARE: Final = 4
+"""Of reads, those words of this length contradict a patch that occur twice, and no less than a
+quarter as often as most of those that agree with it."""
+
 _RATIO: Final = 2
 """Reads go on by a base that this many times as many have as any other."""
 
@@ -47,6 +52,7 @@ class LocalReads:
         insert: Insert,
     ) -> None:
         self._pieces, self._reads, self._longest = pieces, reads, insert.longest
+        self.reach = insert.longest + int(reads.lengths.max(initial=0))
         wanted = np.zeros(len(pieces) + 1, dtype=np.bool_)
         for join in joins:
             if not join.closed:
@@ -95,17 +101,43 @@ class LocalReads:
                 return out[0, : max(0, steps - word)].copy(), max(0, word - steps)
         return None
 
-    def _around(self, join: Join) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """Reads near the ends, and mates that may lie between; and which to turn."""
+    def contradict(self, join: Join, text: NDArray[np.uint8], middle: int) -> bool:
+        """Whether reads have a stretch that a patch has not: it goes past what they say is there.
+
+        One base that is wrong is in no more words than a word has bases; what is left out, in more.
+
+        Args:
+            join: of the ends.
+            text: codes of both ends and of the patch between, as long as ``insert.longest``.
+            middle: place in ``text`` where the first end ends.
+        """
+        word = min(_CHECKED, self._pieces.k)
+        inside = min(middle, len(text) - middle) >= self._longest
+        rows, turned = self._around(join, with_mates=inside)
+        room = int(self._reads.lengths[rows].sum(dtype=np.int64))
+        words = np.empty((2, room), dtype=np.uint64)
+        used = enter_reads(
+            self._reads.bases, self._reads.starts, self._reads.lengths, rows, turned, word, words
+        )
+        own, times = np.unique(words[0, :used], return_counts=True)
+        known = np.isin(own, words_of(text, word))
+        if not known.any():
+            return False
+        usual = int(np.sort(times[known])[int(known.sum()) // 2])
+        return int((~known & (times >= max(2, usual // _RARE))).sum()) > word
+
+    def _around(
+        self, join: Join, *, with_mates: bool = True
+    ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """Reads near the ends, and mates that may lie between, if wanted; and which to turn."""
         parts: list[tuple[NDArray[np.int64], bool]] = []
         lengths = self._reads.lengths
         for d, is_turned in ((join.source, False), (join.target ^ 1, True)):
             size = int(self._pieces.starts[(d >> 1) + 1] - self._pieces.starts[d >> 1])
             rows, at = self._on(d)
-            parts += [
-                (rows[at + lengths[rows] > size - self._pieces.k], is_turned),
-                (rows[at + self._longest > size] ^ 1, not is_turned),
-            ]
+            parts.append((rows[at + lengths[rows] > size - self._pieces.k], is_turned))
+            if with_mates:
+                parts.append((rows[at + self._longest > size] ^ 1, not is_turned))
             rows, at = self._on(d ^ 1)
             parts.append((rows[at < self._pieces.k], not is_turned))
         rows = np.concatenate([part[0] for part in parts])
@@ -126,6 +158,14 @@ def word_of(codes: NDArray[np.uint8]) -> np.uint64:
     for code in codes.tolist():
         value = 4 * value + code
     return np.uint64(value)
+
+
+def words_of(codes: NDArray[np.uint8], size: int) -> NDArray[np.uint64]:
+    """All words of a size, as numbers."""
+    found = np.zeros(max(0, len(codes) - size + 1), dtype=np.uint64)
+    for at in range(size):
+        found = (found << np.uint64(2)) | codes[at : at + len(found)].astype(np.uint64)
+    return found
 
 
 @njit(nogil=True, cache=True)

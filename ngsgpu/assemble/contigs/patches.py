@@ -23,7 +23,7 @@ from ngsgpu.assemble.contigs.bridges import SLACK
 from ngsgpu.assemble.contigs.gaps import Insert
 from ngsgpu.assemble.contigs.joins import Join
 from ngsgpu.assemble.contigs.local import LocalReads
-from ngsgpu.assemble.contigs.pieces import Pieces, begin_of, end_of
+from ngsgpu.assemble.contigs.pieces import Pieces, begin_of, end_of, without_ends
 from ngsgpu.assemble.contigs.places import Places
 from ngsgpu.assemble.contigs.reads import Reads
 
@@ -112,7 +112,11 @@ def _patch(pieces: Pieces, join: Join, local: LocalReads) -> Patch | None:
         patch = None if found is None else Patch(0, 0, *found)
     if patch is None or repeats_itself(text_of(one, two, patch, pieces.k - 1)):
         return None
-    return patch
+    size = local.reach
+    one, two = end_of(pieces, join.source, size), begin_of(pieces, join.target, size)
+    before, after = one[: len(one) - patch.before], two[patch.after + patch.shared :]
+    text = np.concatenate([before, patch.middle, after])
+    return None if local.contradict(join, text, len(before)) else patch
 
 
 def overlap(one: NDArray[np.uint8], two: NDArray[np.uint8], least: int, most: int) -> Patch | None:
@@ -188,15 +192,13 @@ def _with_patches(pieces: Pieces, made: list[tuple[Join, Patch]]) -> Pieces:
         d = 2 * number
         edges += [(join.source, d), (d, join.target), (d ^ 1, join.source ^ 1)]
         edges += [(join.target ^ 1, d ^ 1)]
-    steps = np.zeros(len(pieces.bases) + 1, dtype=np.int64)
-    np.add.at(steps, pieces.starts[:-1] + cuts[:, 0], 1)
-    np.add.at(steps, pieces.starts[1:] - cuts[:, 1], -1)
-    sizes = [*(pieces.lengths - cuts.sum(axis=1)).tolist(), *map(len, texts)]
+    pieces = without_ends(pieces, cuts)
+    sizes = [*pieces.lengths.tolist(), *map(len, texts)]
     sources, links = np.concatenate([np.stack([pieces.sources, pieces.links], 1), edges]).T
     order = np.lexsort((links, sources))
     return Pieces(
         pieces.k,
-        np.concatenate([pieces.bases[np.cumsum(steps)[:-1] > 0], *texts]),
+        np.concatenate([pieces.bases, *texts]),
         np.concatenate([[0], np.cumsum(sizes)]),
         np.concatenate([pieces.depths, depths]),
         np.concatenate([[0], np.cumsum(np.bincount(sources, minlength=2 * len(sizes)))]),

@@ -135,10 +135,12 @@ class Paths:
     Attributes:
         starts: int64[n + 1], where each one begins in ``steps``.
         steps: int64[m], directions.
+        circles: those that go on from their end to their beginning, by what joined them.
     """
 
     starts: NDArray[np.int64]
     steps: NDArray[np.int64]
+    circles: frozenset[int] = frozenset()
 
     def __len__(self) -> int:
         return len(self.starts) - 1
@@ -199,6 +201,24 @@ def _joined(pieces: Pieces, paths: Paths) -> Pieces:
     )
     depths = totals // np.maximum(1, sums)
     return Pieces(pieces.k, bases, starts, depths, link_starts, head[pieces.links[at]])
+
+
+def without_ends(pieces: Pieces, cuts: NDArray[np.int64]) -> Pieces:
+    """The graph without the ends of pieces.
+
+    Args:
+        pieces: the graph.
+        cuts: int64[n, 2], bases to cut from the begin and from the end of each piece; none where it
+            has links.
+    """
+    steps = np.zeros(len(pieces.bases) + 1, dtype=np.int64)
+    np.add.at(steps, pieces.starts[:-1] + cuts[:, 0], 1)
+    np.add.at(steps, pieces.starts[1:] - cuts[:, 1], -1)
+    return replace(
+        pieces,
+        bases=pieces.bases[np.cumsum(steps)[:-1] > 0],
+        starts=np.concatenate([[0], np.cumsum(pieces.lengths - cuts.sum(axis=1))]),
+    )
 
 
 def turn(codes: NDArray[np.uint8]) -> NDArray[np.uint8]:

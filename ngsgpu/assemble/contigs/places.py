@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -37,6 +37,10 @@ class Places:
     direction: NDArray[np.int64]
     at: NDArray[np.int64]
     first: NDArray[np.int64]
+
+    def of(self, count: int) -> Places:
+        """Those of the first reads."""
+        return replace(self, direction=self.direction[:count], at=self.at[:count])
 
 
 def word_of(k: int) -> int:

@@ -19,10 +19,11 @@ from ngsgpu.assemble.contigs.growth import LOW_DEPTH, first_kmer, grow, low_star
 from ngsgpu.assemble.contigs.joins import Join, bridged
 from ngsgpu.assemble.contigs.params import MIN_ABUNDANCE, AssemblyParameters
 from ngsgpu.assemble.contigs.patches import patched
-from ngsgpu.assemble.contigs.pieces import DEPTH_UNIT, Paths, Pieces, pieces_of
+from ngsgpu.assemble.contigs.pieces import DEPTH_UNIT, Paths, Pieces, pieces_of, without_ends
 from ngsgpu.assemble.contigs.places import place_reads
 from ngsgpu.assemble.contigs.reads import Reads, load_reads
 from ngsgpu.assemble.contigs.scaffolds import scaffold_fasta, scaffolds_of
+from ngsgpu.assemble.contigs.votes import corrected, lone_ends, votes_on
 from ngsgpu.assemble.pipeline import compacted, solid_of
 from ngsgpu.assemble.stats import sizes_of
 from ngsgpu.device.memory import format_size
@@ -318,8 +319,12 @@ def _bridged(
 ) -> tuple[Pieces, Paths, Insert | None, list[Join]]:
     """The graph with patches, the paths of contigs with repeats bridged by pairs, and the joins."""
     library, joins = None, []
+    places = place_reads(pieces, reads, len(reads), threads)
+    votes = votes_on(pieces, reads, places, threads)
+    pieces = corrected(pieces, votes)
+    ends = np.zeros((len(pieces), 2), dtype=np.int64) if is_low else lone_ends(pieces, votes)
     if reads.pairs:
-        places = place_reads(pieces, reads, 2 * reads.pairs, threads)
+        places = places.of(2 * reads.pairs)
         library = library_of(pieces, places)
     if library is not None:
         unique = unique_pieces(pieces)
@@ -327,6 +332,11 @@ def _bridged(
         few = parameters.min_low_pairs if is_low else least
         joins = find_joins(pieces, places, library, unique, least, few)
         pieces, joins = patched(pieces, joins, reads, places, library.insert)
+    # Patches have joined some ends, and other pieces are behind these.
+    dead = np.diff(pieces.link_starts).reshape(-1, 2)[:, ::-1] == 0
+    cuts = np.zeros(dead.shape, dtype=np.int64)
+    cuts[: len(ends)] = ends
+    pieces = without_ends(pieces, np.where(dead, cuts, 0))
     return pieces, bridged(pieces, joins), library and library.insert, joins
 
 
