@@ -122,7 +122,8 @@ class _Search:
             gap: bases between, by the pairs.
             error: standard error of ``gap``.
         """
-        wide = max(3 * self._insert.deviation, 5 * error + SLACK)
+        error = max(error, _LEAST_ERROR)
+        wide = 7 * error + SLACK
         for barred in (self._unique, np.zeros_like(self._unique)):
             found = _paths(self._pieces, barred, source, target, gap - wide, gap + wide)
             if found:
@@ -132,7 +133,7 @@ class _Search:
         best = min(abs(size - gap) for size, _ in found)
         if best > (3 if len(found) > 1 else 5) * error + SLACK:
             return None
-        near = [each for each in found if abs(each[0] - gap) <= best + 4 * max(error, _LEAST_ERROR)]
+        near = [each for each in found if abs(each[0] - gap) <= best + 4 * error]
         if len(near) > 1:
             self._support = self._support or Support(self._pieces, self._places, self._insert)
             near = self._support.chosen(near, source, target, self._least)
