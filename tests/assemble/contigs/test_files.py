@@ -88,6 +88,23 @@ def test_pairs_choose_between_copies_that_differ(
     assert read_json(stats)["joins"]["open"] == 0
 
 
+def test_a_plasmid_that_shares_a_repeat(tmp_path: Path, ngsgpu: Commands) -> None:
+    """Pairs lead from its end over the repeat to its beginning: it is a circle, written once."""
+    rng = random.Random(12)
+    one, repeat, two, plasmid = (
+        "".join(rng.choices("ACGT", k=size)) for size in (2500, 180, 1640, 2600)
+    )
+    plasmid += repeat
+    texts = [one + repeat + two, *[plasmid + plasmid[:400]] * 2]
+    first, second = written(tmp_path, pairs(texts, 40, 5))
+    fasta = tmp_path / "c.fa"
+    assert ngsgpu("assemble", "-q", "-i", first, "-I", second, "-o", fasta).status == 0
+    found = {header: bases for header, bases in contigs(fasta).items() if "circular=yes" in header}
+    (bases,) = found.values()
+    assert len(bases) == len(plasmid)
+    assert bases in 2 * plasmid or bases in 2 * reverse_complement(plasmid)
+
+
 @pytest.fixture(scope="module")
 def mates(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     return written(tmp_path_factory.mktemp("reads"), pairs([GENOME], 60, 2))

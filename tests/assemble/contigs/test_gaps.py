@@ -1,0 +1,142 @@
+"""Gaps by pairs, joins that pass each other's ends, and votes of reads."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+from ngsgpu.assemble.contigs.gaps import Insert, library_of, linked
+from ngsgpu.assemble.contigs.joins import Join, bridged, split
+from ngsgpu.assemble.contigs.local import LocalReads
+from ngsgpu.assemble.contigs.pieces import DEPTH_UNIT, Pieces, without_ends
+from ngsgpu.assemble.contigs.places import place_reads
+from ngsgpu.assemble.contigs.votes import corrected, lone_ends, votes_on
+from tests.support.assemble import contigs as oracle
+from tests.support.assemble.oracle import counted
+from tests.support.minhash.oracle import reverse_complement
+
+K = 51
+GENOME = "".join(random.Random(5).choices("ACGT", k=9000))
+
+
+def graph_of(*sequences: str) -> Pieces:
+    kmers = {kmer: 20 for own in sequences for kmer in counted([own], K)}
+    return oracle.graph(kmers, K)
+
+
+def pairs_of(genome: str, number: int, seed: int) -> list[str]:
+    """Pairs of 100 bases with inserts of about 300, of either strand."""
+    rng = random.Random(seed)
+    found = []
+    for _ in range(number):
+        size = max(100, int(rng.gauss(300, 30)))
+        begin = rng.randrange(len(genome) - size + 1)
+        own = genome[begin : begin + size]
+        own = own if rng.random() < 0.5 else reverse_complement(own)
+        found += [own[:100], reverse_complement(own)[:100]]
+    return found
+
+
+@pytest.mark.parametrize("gap", [-40, 60, 180])
+def test_fragments_that_show(gap: int) -> None:
+    """Short fragments do not show over a wide gap: the mean of all would make it too small."""
+    one, two = GENOME[:4500], GENOME[4500 + gap :]
+    pieces = graph_of(one, two)
+    source, target = (oracle.directions(pieces).index(own) for own in (one, two))
+    misses = []
+    for seed in range(20):
+        reads = oracle.held(pairs_of(GENOME, 900, seed), 900)
+        places = place_reads(pieces, reads, len(reads), 1)
+        library = library_of(pieces, places)
+        assert library is not None
+        assert abs(library.insert.median - 300) < 6
+        links = linked(pieces, places, library, np.ones(2, dtype=np.bool_), 3)
+        rows = {
+            (int(a), int(b)): i for i, (a, b) in enumerate(zip(links[0], links[1], strict=True))
+        }
+        if (source, target) not in rows:
+            continue
+        row, back = rows[source, target], rows[target ^ 1, source ^ 1]
+        assert links.gaps[row] == links.gaps[back]
+        assert abs(links.gaps[row] - gap) <= 3 * links.errors[row] + 2
+        misses.append(int(links.gaps[row]) - gap)
+    assert len(misses) >= 18
+    assert abs(sum(misses)) < 7 * len(misses)
+
+
+def pieces_of_lengths(*lengths: int) -> Pieces:
+    """Pieces without links."""
+    none = np.empty(0, dtype=np.int64)
+    starts = np.cumsum([0, *lengths])
+    depths = np.full(len(lengths), 20 * DEPTH_UNIT)
+    bases = np.zeros(int(starts[-1]), dtype=np.uint8)
+    return Pieces(K, bases, starts, depths, np.zeros(2 * len(lengths) + 1, dtype=np.int64), none)
+
+
+def test_joins_that_pass_ends() -> None:
+    """Pieces 0, 1, 2, 3 follow each other over 4 and 5; pairs see only the next but one."""
+    pieces = pieces_of_lengths(2000, 150, 150, 2000, 80, 80)
+    unique = np.array([1, 1, 1, 1, 0, 0], dtype=np.bool_)
+    joins = [
+        Join(0, 4, 20, 5, (8, 2, 10), True, 9),
+        Join(2, 6, 20, 5, (10, 4), True, 9),
+    ]
+    found = split(pieces, joins, unique)
+    assert [(join.source, join.between, join.target) for join in found] == [
+        (0, (8,), 2), (2, (10,), 4), (4, (), 6)
+    ]  # fmt: skip
+    assert [join.gap for join in found] == [80 - 2 * (K - 1), 80 - 2 * (K - 1), 1 - K]
+    # Two paths go through piece 1 from different pieces to different ones: it is a repeat.
+    joins = [Join(0, 4, 20, 5, (8, 2, 10), True, 9), Join(7, 5, 20, 5, (2, 8), True, 9)]
+    assert [join.between for join in split(pieces, joins, unique)] == [(8, 2, 10), (2, 8)]
+
+
+def test_an_open_join_gives_way_to_a_path() -> None:
+    pieces = pieces_of_lengths(2000, 150, 2000)
+    unique = np.ones(3, dtype=np.bool_)
+    joins = [Join(0, 4, 20, 5, (2,), True, 9), Join(2, 5, 20, 5, (), False, 9)]
+    assert [join.steps for join in split(pieces, joins, unique)] == [(0, 2), (2, 4)]
+
+
+def test_a_circle_over_a_repeat() -> None:
+    pieces = pieces_of_lengths(2000, 80)
+    paths = bridged(pieces, [Join(0, 0, 20, 5, (2,), True, 9)])
+    assert (paths.steps.tolist(), paths.circles) == ([0, 2], frozenset([0]))
+
+
+def test_votes() -> None:
+    """Wrong bases give way, but for those shared with a neighbour; lone ends are found."""
+    right = GENOME[:600]
+    wrong = right[:300] + {"A": "C"}.get(right[300], "A") + right[301:]
+    pieces = graph_of(wrong)
+    reads = oracle.held([right[at : at + 100] for at in range(0, 501, 20)])
+    places = place_reads(pieces, reads, len(reads), 1)
+    votes = votes_on(pieces, reads, places, 2)
+    made = corrected(pieces, votes)
+    assert oracle.sequences(made)[0] in (right, reverse_complement(right))
+    cuts = lone_ends(made, votes)
+    assert cuts.tolist() == [[20, 20]]
+    assert oracle.sequences(without_ends(made, cuts))[0] in (
+        right[20:-20], reverse_complement(right[20:-20])
+    )  # fmt: skip
+    forked = graph_of(wrong, wrong[-(K + 5) : -6] + GENOME[700:800])
+    at = next(i for i, own in enumerate(oracle.sequences(forked)) if len(own) > 400)
+    assert (np.diff(forked.link_starts)[2 * at : 2 * at + 2] > 0).sum() == 1
+    assert lone_ends(forked, votes_on(forked, reads, places, 1))[at].min() == 0
+
+
+def test_reads_contradict_what_is_left_out() -> None:
+    text = GENOME[:1300]
+    pieces = graph_of(text[:600], text[680:])
+    source, target = (oracle.directions(pieces).index(own) for own in (text[:600], text[680:]))
+    reads = oracle.held(pairs_of(text, 400, 1), 400)
+    places = place_reads(pieces, reads, len(reads), 1, sampled=0)
+    join = Join(source, target, 60, 10, (), False, 9)
+    local = LocalReads(pieces, [join], reads, places, Insert(300, 30, 400, 400))
+    codes = np.array(["ACGT".index(base) for base in text], dtype=np.uint8)
+    assert not local.contradict(join, codes, 600)
+    assert local.contradict(join, np.concatenate([codes[:610], codes[650:]]), 600)
+    codes[640] = 3 - codes[640]
+    assert not local.contradict(join, codes, 600)
