@@ -29,6 +29,10 @@ _SEEN_TWICE: Final = 2 * DEPTH_UNIT
 an error may be in two reads, or in one as well: the ratios of a deep genome would leave both."""
 
 _WEAK_ONCE: Final = 2
+_LEAST_ALLELES: Final = 20
+_ALLELE_BASES: Final = 20_000
+"""Alleles from which on a sample has two: in all, and one for this number of bases. Haploid genomes
+have none to three in a million bases, a human some hundred."""
 
 
 @parameters
@@ -61,6 +65,9 @@ class CleaningParameters:
         "quarter as deep as most of the genome, and single reads.",
         least=0,
     )
+    alleles: int = value(
+        1, "Alleles that share the depth of most of the genome: each is as deep as a part.", least=1
+    )
 
 
 @dataclass(slots=True)
@@ -81,7 +88,7 @@ def cleaned(pieces: Pieces, parameters: CleaningParameters, counts: Cleaned) -> 
         parameters: what is taken out.
         counts: is added to.
     """
-    typical = pieces.typical_depth()
+    typical = pieces.typical_depth() // parameters.alleles
     for _ in range(_ROUNDS):
         marks = np.zeros(len(pieces), dtype=np.uint8)
         mark(
@@ -97,6 +104,16 @@ def cleaned(pieces: Pieces, parameters: CleaningParameters, counts: Cleaned) -> 
             break
         pieces = compacted(pieces, marks == 0)
     return pieces
+
+
+def has_alleles(pieces: Pieces) -> bool:
+    """Whether a cleaned graph is that of a diploid, or of strains.
+
+    Args:
+        pieces: the graph, of which bubbles of like depth have been kept.
+    """
+    found = alleles(pieces.arrays, pieces.typical_depth())
+    return found >= _LEAST_ALLELES and found * _ALLELE_BASES >= int(pieces.lengths.sum())
 
 
 @njit(nogil=True, cache=True)
@@ -156,6 +173,39 @@ def has_better_twin(graph: GraphArrays, piece: Integer, ratio: int, slack: int) 
         ):
             return True
     return False
+
+
+@njit(nogil=True, cache=True)
+def alleles(graph: GraphArrays, typical: int) -> int:
+    """Number of places at which two pieces of like length share the depth of most of the genome.
+
+    So do alleles and strains. Where two copies of a repeat differ, each is as deep as the genome.
+
+    Args:
+        graph: the graph, cleaned.
+        typical: depth of most of the genome.
+    """
+    lengths, depths = graph.lengths, graph.depths
+    link_starts, links = graph.link_starts, graph.links
+    found = 0
+    for piece in range(len(lengths)):
+        d = 2 * piece
+        if link_starts[d + 1] - link_starts[d] != 1 or link_starts[d + 2] - link_starts[d + 1] != 1:
+            continue
+        after, back = links[link_starts[d]], links[link_starts[d + 1]] ^ 1
+        if link_starts[back + 1] - link_starts[back] != 2:
+            continue
+        for i in range(link_starts[back], link_starts[back + 1]):
+            twin = links[i]
+            if (
+                twin >> 1 > piece
+                and link_starts[twin + 1] - link_starts[twin] == 1
+                and links[link_starts[twin]] == after
+                and abs(lengths[twin >> 1] - lengths[piece]) <= max(8, lengths[piece] // 20)
+                and 2 * (depths[twin >> 1] + depths[piece]) <= 3 * typical
+            ):
+                found += 1
+    return found
 
 
 @njit(nogil=True, cache=True)

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+import logging
+from dataclasses import asdict, dataclass, replace
 from typing import Final
 
-from ngsgpu.assemble.contigs.cleaning import Cleaned, CleaningParameters, cleaned
+from ngsgpu.assemble.contigs.cleaning import (
+    Cleaned,
+    CleaningParameters,
+    cleaned,
+    has_alleles,
+)
 from ngsgpu.assemble.contigs.params import MAX_KMER, AssemblyParameters
 from ngsgpu.assemble.contigs.pieces import DEPTH_UNIT, Pieces
 from ngsgpu.assemble.contigs.raising import raise_k
 from ngsgpu.assemble.contigs.reads import Reads
 from ngsgpu.assemble.stats import n50_of
 
+_LOG = logging.getLogger("ngsgpu")
 _STEP: Final = 20
 LOW_DEPTH: Final = 18
 """Depth of the first graph below which coverage is low: about 27-fold, with reads of 100 bases and
@@ -81,13 +88,14 @@ def grow(
         is_low: whether coverage is low.
     """
     rounds: list[Round] = []
+    cleaning = CleaningParameters(
+        bubble_ratio=BUBBLE_RATIOS[parameters.bubbles], scrap_bases=parameters.min_contig
+    )
+    if _is_mixed(pieces, parameters):
+        cleaning = replace(cleaning, alleles=2)
 
     def clean(graph: Pieces) -> Pieces:
         counts = Cleaned()
-        cleaning = CleaningParameters(
-            bubble_ratio=BUBBLE_RATIOS[parameters.bubbles],
-            scrap_bases=parameters.min_contig,
-        )
         graph = cleaned(graph, cleaning, counts)
         lengths = graph.lengths
         rounds.append(
@@ -103,6 +111,20 @@ def grow(
             scale = reads.windows(first), reads.windows(k)
             pieces = clean(raise_k(pieces, reads, k, scale, threads, keeps_only=is_low))
     return pieces, rounds
+
+
+def _is_mixed(pieces: Pieces, parameters: AssemblyParameters) -> bool:
+    """Whether the reads are of a diploid, or of strains; says so where contigs end at alleles."""
+    usual = CleaningParameters(scrap_bases=parameters.min_contig)
+    if not has_alleles(cleaned(pieces, usual, Cleaned())):
+        return False
+    if parameters.bubbles == "errors":
+        _LOG.warning(
+            "many places have two alternatives that share the coverage, as of a diploid or of two "
+            "strains, and contigs end at each of them; `bubbles='merge'` keeps the more frequent "
+            "one"
+        )
+    return True
 
 
 def _kmers(pieces: Pieces, reads: Reads, least: int) -> list[int]:
