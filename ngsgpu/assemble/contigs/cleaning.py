@@ -29,6 +29,7 @@ _SEEN_TWICE: Final = 2 * DEPTH_UNIT
 an error may be in two reads, or in one as well: the ratios of a deep genome would leave both."""
 
 _WEAK_ONCE: Final = 2
+_CLEARLY: Final = 3
 _LEAST_ALLELES: Final = 20
 _ALLELE_BASES: Final = 20_000
 """Alleles from which on a sample has two: in all, and one for this number of bases. Haploid genomes
@@ -88,12 +89,13 @@ def cleaned(pieces: Pieces, parameters: CleaningParameters, counts: Cleaned) -> 
         parameters: what is taken out.
         counts: is added to.
     """
-    typical = pieces.typical_depth() // parameters.alleles
+    whole = pieces.typical_depth()
+    typical = whole // parameters.alleles
     for _ in range(_ROUNDS):
         marks = np.zeros(len(pieces), dtype=np.uint8)
         mark(
             pieces.arrays, parameters.tip_kmers, parameters.tip_ratio, parameters.weak_ratio,
-            parameters.bubble_ratio, parameters.scrap_bases, typical, marks,
+            parameters.bubble_ratio, parameters.scrap_bases, typical, whole, marks,
         )  # fmt: skip
         found = np.bincount(marks, minlength=5)
         counts.tips += int(found[TIP])
@@ -151,8 +153,18 @@ def has_stronger_predecessors(graph: GraphArrays, d: Integer, ratio: int) -> boo
 
 
 @njit(nogil=True, cache=True)
-def has_better_twin(graph: GraphArrays, piece: Integer, ratio: int, slack: int) -> bool:
-    """Whether a stronger piece, ``ratio`` times as deep, lies between the same two neighbours."""
+def has_better_twin(
+    graph: GraphArrays, piece: Integer, ratio: int, slack: int, most: Integer
+) -> bool:
+    """Whether a stronger piece, ``ratio`` times as deep, lies between the same two neighbours.
+
+    Args:
+        graph: the graph.
+        piece: the piece.
+        ratio: how much deeper the other one is.
+        slack: bases by which the lengths may differ.
+        most: depth of both, at most, unless one is ``_CLEARLY`` times as deep as the other.
+    """
     lengths, depths = graph.lengths, graph.depths
     link_starts, links = graph.link_starts, graph.links
     d = 2 * piece
@@ -170,6 +182,10 @@ def has_better_twin(graph: GraphArrays, piece: Integer, ratio: int, slack: int) 
             and abs(lengths[twin >> 1] - lengths[piece]) <= slack
             and depths[twin >> 1] >= ratio * depths[piece]
             and is_stronger(lengths, depths, twin >> 1, piece)
+            and (
+                depths[twin >> 1] + depths[piece] <= most
+                or depths[twin >> 1] >= _CLEARLY * depths[piece]
+            )
         ):
             return True
     return False
@@ -217,6 +233,7 @@ def mark(
     bubble_ratio: int,
     scrap_bases: int,
     typical: int,
+    whole: int,
     marks: NDArray[np.uint8],
 ) -> None:
     """Mark the pieces that go, with ``TIP``, ``WEAK``, ``BUBBLE`` or ``SCRAP``.
@@ -228,9 +245,12 @@ def mark(
         weak_ratio: see ``CleaningParameters``.
         bubble_ratio: see ``CleaningParameters``.
         scrap_bases: see ``CleaningParameters``.
-        typical: depth of most of the genome; at half of it and more, no piece is as rare as errors.
+        typical: depth of what is no error; at half of it and more, no piece is as rare as errors.
+        whole: depth of most of the genome; alternatives deeper than 1.5 times this in all are of
+            copies of a repeat.
         marks: uint8[n], zeros.
     """
+    most = 3 * whole // 2
     k, lengths, depths, link_starts = graph.k, graph.lengths, graph.depths, graph.link_starts
     for piece in range(len(lengths)):
         d = 2 * piece
@@ -260,6 +280,6 @@ def mark(
         ):
             marks[piece] = WEAK
         elif (bubble_ratio == 1 or (bubble_ratio > 1 and rare)) and has_better_twin(
-            graph, piece, 1 if once else bubble_ratio, max(8, lengths[piece] // 20)
+            graph, piece, 1 if once else bubble_ratio, max(8, lengths[piece] // 20), most
         ):
             marks[piece] = BUBBLE

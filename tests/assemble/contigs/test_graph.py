@@ -11,7 +11,14 @@ from hypothesis import strategies as st
 
 from ngsgpu.assemble.contigs import walks
 from ngsgpu.assemble.contigs.bridges import paths_between
-from ngsgpu.assemble.contigs.cleaning import Cleaned, CleaningParameters, cleaned, mark
+from ngsgpu.assemble.contigs.cleaning import (
+    Cleaned,
+    CleaningParameters,
+    alleles,
+    cleaned,
+    has_alleles,
+    mark,
+)
 from ngsgpu.assemble.contigs.pieces import DEPTH_UNIT, Pieces, compacted
 from ngsgpu.assemble.contigs.raising import raise_k
 from tests.support.assemble import contigs as oracle
@@ -23,6 +30,7 @@ from tests.support.properties import examples
 SEEDS = st.integers(0, 10**6)
 SIZES = st.sampled_from([5, 7, 11])
 GENOME = "".join(random.Random(1).choices("ACGT", k=120))
+LONG = "".join(random.Random(2).choices("ACGT", k=1500))
 
 
 @given(seed=SEEDS, k=SIZES)
@@ -81,11 +89,14 @@ def test_marks(seed: int, k: int, tips: int, ratio: int, bubbles: int) -> None:
     kmers = {kmer: rng.choice([1, 1, 3, 9]) for kmer in counted(world(seed, k), k)}
     pieces = oracle.graph(kmers, k)
     typical = rng.choice([0, 1000, 5000])
+    whole = typical * rng.choice([1, 2])
     marks = np.zeros(len(pieces), dtype=np.uint8)
     mark(
-        pieces.arrays, tips, 5 - ratio, ratio, bubbles, 3 * k, typical, marks,
+        pieces.arrays, tips, 5 - ratio, ratio, bubbles, 3 * k, typical, whole, marks,
     )  # fmt: skip
-    assert marks.tolist() == oracle.marks(pieces, tips, 5 - ratio, ratio, bubbles, 3 * k, typical)
+    assert marks.tolist() == oracle.marks(
+        pieces, tips, 5 - ratio, ratio, bubbles, 3 * k, typical, whole
+    )
 
 
 @given(
@@ -150,6 +161,24 @@ def test_cleaning_restores_the_genome(other: str, times: int, reason: str) -> No
     assert {name: getattr(counts, name) for name in ("tips", "weak", "bubbles", "scraps")} == {
         "tips": 0, "weak": 0, "bubbles": 0, "scraps": 0, reason: 1
     }  # fmt: skip
+
+
+def test_copies_that_differ_are_no_alleles() -> None:
+    """What is as deep as two copies in all stays, though it lies between the same neighbours."""
+    other = GENOME[:54] + "A" + GENOME[55:]
+    pieces = graph_of_text((GENOME, 21), (other, 19), (LONG, 20), k=17)
+    assert alleles(pieces.arrays, 20 * DEPTH_UNIT) == 0
+    assert alleles(pieces.arrays, 40 * DEPTH_UNIT) == 1
+    assert len(cleaned(pieces, CleaningParameters(bubble_ratio=1), Cleaned())) == 5
+
+
+@pytest.mark.parametrize("number", [0, 30])
+def test_a_diploid_is_seen(number: int) -> None:
+    text = list("".join(random.Random(3).choices("ACGT", k=3000)))
+    one = "".join(text)
+    for at in range(50, 50 + 90 * number, 90):
+        text[at] = "ACGT"["ACGT".index(text[at]) - 1]
+    assert has_alleles(graph_of_text((one, 20), ("".join(text), 20))) == bool(number)
 
 
 @pytest.mark.parametrize(("ratio", "pieces"), [(3, 4), (1, 1), (0, 4)])

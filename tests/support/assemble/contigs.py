@@ -110,6 +110,7 @@ def marks(
     bubble_ratio: int,
     scrap: int,
     typical: int,
+    whole: int,
 ) -> list[int]:
     """What cleaning marks: 1 tip, 2 weak, 3 bubble, 4 scrap, 0 nothing; from docs/assemble.md."""
     after = [
@@ -142,6 +143,7 @@ def marks(
             and abs(length[t >> 1] - length[u]) <= slack
             and depth[t >> 1] >= ratio * depth[u]
             and strength[t >> 1] > strength[u]
+            and (2 * (depth[t >> 1] + depth[u]) <= 3 * whole or depth[t >> 1] >= 3 * depth[u])
             for t in range(2 * len(pieces))
         )
 
