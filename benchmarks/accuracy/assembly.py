@@ -4,7 +4,9 @@
         --set chosen,k12_150,K12.fna.gz,150,40,350,50,11 [--set checked,...] [--part 1000000]
 
 A set is ROLE,NAME,GENOME,LENGTH,COVERAGE,INSERT,DEVIATION,SEED: pairs are simulated by ART (profile
-HS25), with ``--part`` of the first bases of the genome's longest sequence alone. What is already in
+HS25), with ``--part`` of the first bases of the genome's longest sequence alone, from ``--skip``
+on; ``--alleles N`` takes half of the pairs from a copy with N differences in 10,000 bases, of which
+a tenth are of one base more or less. What is already in
 FOLDER/NAME is not made again: R1.fq and R2.fq, and the contigs (.fa) of an assembler with its time
 (.time: elapsed s, user s, KiB; or - if it was not measured). Those of ``--assemblers`` are run, and
 all that are there are judged; SPAdes, shovill, and ngsgpu behind correction and merging, run only
@@ -16,6 +18,7 @@ from __future__ import annotations
 import argparse
 import csv
 import gzip
+import random
 import re
 import resource
 import shutil
@@ -29,6 +32,9 @@ from benchmarks.harness.document import head, write_document
 THREADS = 2
 COMMANDS = {
     "ngsgpu": ["ngsgpu assemble -q -t {threads} -i R1.fq -I R2.fq -o ngsgpu.fa"],
+    "ngsgpu_merge": [
+        "ngsgpu assemble -q -t {threads} --bubbles merge -i R1.fq -I R2.fq -o ngsgpu_merge.fa"
+    ],
     "megahit": ["megahit -t {threads} -1 R1.fq -2 R2.fq -o megahit.out"],
     "skesa": ["skesa --cores {threads} --reads R1.fq,R2.fq --contigs_out skesa.fa"],
     "spades": ["spades.py --isolate -t {threads} -1 R1.fq -2 R2.fq -o spades.out"],
@@ -62,29 +68,61 @@ FIELDS = {
 }
 
 
-def write_reference(genome: Path, part: int | None, reference: Path) -> None:
-    """Write a genome, or the first bases of its longest sequence, with A, C, G and T alone."""
+def write_reference(genome: Path, part: int | None, skip: int, reference: Path) -> None:
+    """Write a genome, or some bases of its longest sequence, with A, C, G and T alone."""
     opener = gzip.open if genome.suffix == ".gz" else open
     with opener(genome, "rb") as source:
         records = source.read().split(b">")[1:]
     if part is not None:
         name, _, text = max(records, key=len).partition(b"\n")
-        records = [name + b"\n" + b"".join(text.split())[:part] + b"\n"]
+        records = [name + b"\n" + b"".join(text.split())[skip : skip + part] + b"\n"]
     with reference.open("wb") as target:
         for record in records:
             name, _, text = record.partition(b"\n")
             target.write(b">" + name + b"\n" + AMBIGUOUS.sub(b"A", text))
 
 
-def simulate(folder: Path, genome: Path, numbers: list[str], part: int | None) -> None:
+def write_alleles(reference: Path, rate: int, both: Path) -> None:
+    """Write a genome, and a copy of it with some differences in 10,000 bases."""
+    rng = random.Random(rate)
+    text = reference.read_text()
+    with both.open("w") as target:
+        target.write(text)
+        for record in text.split(">")[1:]:
+            name, _, lines = record.partition("\n")
+            target.write(f">other_{name}\n")
+            for base in "".join(lines.split()).upper():
+                draw = rng.random() * 10_000
+                other = rng.choice("ACGT".replace(base, ""))
+                if draw < 0.05 * rate:
+                    target.write(base + other)
+                elif draw >= 0.1 * rate:
+                    target.write(other if draw < rate else base)
+            target.write("\n")
+
+
+def simulate(
+    folder: Path,
+    genome: Path,
+    numbers: list[str],
+    part: int | None,
+    skip: int = 0,
+    alleles: int = 0,
+) -> None:
     """Make ref.fa, R1.fq and R2.fq."""
     folder.mkdir(parents=True, exist_ok=True)
     reference = folder / "ref.fa"
     if not reference.exists():
-        write_reference(genome, part, reference)
+        write_reference(genome, part, skip, reference)
     if not (folder / "R2.fq").exists():
         length, coverage, insert, deviation, seed = numbers
-        command = f"art_illumina -ss HS25 -i ref.fa -p -l {length} -f {coverage} -m {insert} "
+        source = reference
+        if alleles:
+            source, coverage = folder / "both.fa", str(int(coverage) / 2)
+            write_alleles(reference, alleles, source)
+        command = (
+            f"art_illumina -ss HS25 -i {source.name} -p -l {length} -f {coverage} -m {insert} "
+        )
         command += f"-s {deviation} -rs {seed} -na -q -o R"
         subprocess.run(command.split(), cwd=folder, check=True, stdout=subprocess.DEVNULL)
 
@@ -146,6 +184,8 @@ def main() -> None:
     parser.add_argument("--set", action="append", required=True, dest="sets")
     parser.add_argument("--work", type=Path, required=True)
     parser.add_argument("--part", type=int)
+    parser.add_argument("--skip", type=int, default=0)
+    parser.add_argument("--alleles", type=int, default=0)
     parser.add_argument("--assemblers", nargs="+", default=DEFAULTS, choices=list(COMMANDS))
     parser.add_argument("-o", "--out", type=Path, required=True)
     arguments = parser.parse_args()
@@ -153,12 +193,14 @@ def main() -> None:
     for text in arguments.sets:
         role, name, genome, *numbers = text.split(",")
         folder = arguments.work / name
-        simulate(folder, Path(genome), numbers, arguments.part)
+        part, skip, alleles = arguments.part, arguments.skip, arguments.alleles
+        simulate(folder, Path(genome), numbers, part, skip, alleles)
         for assembler in arguments.assemblers:
             assemble(folder, assembler)
         length, coverage, insert, deviation, seed = map(int, numbers)
         reads = {"length": length, "coverage": coverage, "insert": insert, "seed": seed}
-        reads |= {} if arguments.part is None else {"part": arguments.part}
+        reads |= {} if part is None else {"part": part}
+        reads |= {name: own for name, own in (("skip", skip), ("alleles", alleles)) if own}
         row = {"role": role, "set": name, "genome": Path(genome).name.removesuffix(".fna.gz")}
         found = judged(folder, [each for each in COMMANDS if is_there(folder, each)])
         rows.append(row | {"reads": reads | {"deviation": deviation}, "found": found})
