@@ -16,7 +16,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.assemble.contigs.gaps import Insert, Library, Links, followed, linked
+from ngsgpu.assemble.contigs.gaps import Libraries, Links, followed, linked
 from ngsgpu.assemble.contigs.joins import Join, split
 from ngsgpu.assemble.contigs.pieces import GraphArrays, Pieces
 from ngsgpu.assemble.contigs.places import Places
@@ -53,7 +53,7 @@ def unique_pieces(pieces: Pieces) -> NDArray[np.bool_]:
 def find_joins(
     pieces: Pieces,
     places: Places,
-    library: Library,
+    libraries: Libraries,
     unique: NDArray[np.bool_],
     least: int,
     few: int,
@@ -63,14 +63,14 @@ def find_joins(
     Args:
         pieces: the graph.
         places: of the paired reads.
-        library: of the pairs.
+        libraries: of the pairs.
         unique: which pieces are unique.
         least: pairs that a join has at least.
         few: as many do where no neighbour has more.
     """
-    links = linked(pieces, places, library, unique, min(least, few))
+    links = linked(pieces, places, libraries, unique, min(least, few))
     best = _nearest(links, pieces, least)
-    search = _Search(pieces, places, library.insert, unique, least)
+    search = _Search(pieces, places, libraries, unique, least)
     joins = []
     for d in np.flatnonzero(best >= 0):
         row = int(best[d])
@@ -93,7 +93,7 @@ class _Search:
     Args:
         pieces: the graph.
         places: of the paired reads.
-        insert: their insert size.
+        libraries: of the pairs.
         unique: bool[n], which pieces are unique.
         least: pairs that choose a path, at least.
     """
@@ -102,11 +102,11 @@ class _Search:
         self,
         pieces: Pieces,
         places: Places,
-        insert: Insert,
+        libraries: Libraries,
         unique: NDArray[np.bool_],
         least: int,
     ) -> None:
-        self._pieces, self._places, self._insert = pieces, places, insert
+        self._pieces, self._places, self._libraries = pieces, places, libraries
         self._unique, self._least = unique, least
         self._support: Support | None = None
 
@@ -135,7 +135,7 @@ class _Search:
             return None
         near = [each for each in found if abs(each[0] - gap) <= best + 4 * error]
         if len(near) > 1:
-            self._support = self._support or Support(self._pieces, self._places, self._insert)
+            self._support = self._support or Support(self._pieces, self._places, self._libraries)
             near = self._support.chosen(near, source, target, self._least)
         return near[0] if near else None
 
@@ -146,11 +146,11 @@ class Support:
     Args:
         pieces: the graph.
         places: of the paired reads.
-        insert: their insert size.
+        libraries: of the pairs.
     """
 
-    def __init__(self, pieces: Pieces, places: Places, insert: Insert) -> None:
-        keys, _, _ = followed(pieces, places, insert, np.ones(len(pieces), dtype=np.bool_))
+    def __init__(self, pieces: Pieces, places: Places, libraries: Libraries) -> None:
+        keys, *_ = followed(pieces, places, libraries, np.ones(len(pieces), dtype=np.bool_))
         self._directions = 2 * len(pieces)
         self._keys, self._pairs = np.unique(keys, return_counts=True)
 

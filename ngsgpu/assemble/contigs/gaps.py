@@ -9,7 +9,9 @@ enough, on average; and where few of them are, the gap is known less exactly.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -29,7 +31,7 @@ _LEAST_TAIL: Final = 8
 
 _UNIT: Final = 16
 _EXACT: Final = 2.0**40
-"""Units of ``Library.means`` and of ``Library.precisions``, as fractions."""
+"""Units of ``Libraries.means`` and of ``Libraries.precisions``, as fractions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,18 +51,33 @@ class Insert:
     pairs: int
 
 
-class Library(NamedTuple):
+class Libraries(NamedTuple):
     """Insert sizes, and what they say of fragments of at least a length.
 
     Attributes:
-        insert: the insert sizes.
-        means: int64[m], mean size of the fragments of at least ``i`` bases, in sixteenths.
-        precisions: int64[m], what such a fragment adds to the inverse of a gap's squared error.
+        inserts: the insert sizes of each library.
+        of_pair: int64[n], the library of each pair; -1, if its insert size is not known.
+        means: int64[l, m], mean size of a library's fragments of at least ``i`` bases, in
+            sixteenths.
+        precisions: int64[l, m], what such a fragment adds to the inverse of a gap's squared error.
+        outward: files, by number, of which the mates point away from each other.
     """
 
-    insert: Insert
+    inserts: tuple[Insert, ...]
+    of_pair: NDArray[np.int64]
     means: NDArray[np.int64]
     precisions: NDArray[np.int64]
+    outward: tuple[int, ...]
+
+    @property
+    def main(self) -> Insert | None:
+        """The insert size that most pairs tell, if any is known."""
+        return max(self.inserts, key=lambda insert: insert.pairs, default=None)
+
+    @property
+    def longest(self) -> int:
+        """Bases of the longest fragments."""
+        return max((insert.longest for insert in self.inserts), default=0)
 
 
 class Links(NamedTuple):
@@ -81,36 +98,74 @@ class Links(NamedTuple):
     errors: NDArray[np.int64]
 
 
-def library_of(pieces: Pieces, places: Places) -> Library | None:
-    """The library of pairs, by those of which both mates lie on one long piece; None of few."""
-    if not len(pieces):
-        return None
-    one, two = places.direction[0::2], places.direction[1::2]
+def libraries_of(pieces: Pieces, places: Places, ends: Sequence[int]) -> Libraries:
+    """The libraries of pairs, by those of which both mates lie on one long piece.
+
+    Files with few of them are taken for one library.
+
+    Args:
+        pieces: the graph.
+        places: of the paired reads.
+        ends: pairs up to the end of each file.
+    """
+    of_pair = np.full(len(places.direction) // 2, -1, dtype=np.int64)
+    found: list[tuple[Insert, NDArray[np.int64]]] = []
+    outward, few = [], []
+    for number, (begin, end) in enumerate(pairwise([0, *ends])):
+        sizes = _sizes(pieces, places, slice(begin, end))
+        inward = sizes[sizes > 0]
+        if len(sizes) - len(inward) >= max(_LEAST_PAIRS, len(inward)):
+            outward.append(number)
+        elif len(inward) < _LEAST_PAIRS:
+            few.append((slice(begin, end), inward))
+        else:
+            of_pair[begin:end] = len(found)
+            found.append(_insert(inward))
+    together = np.concatenate([np.empty(0, dtype=np.int64), *(sizes for _, sizes in few)])
+    if len(together) >= _LEAST_PAIRS:
+        for pairs, _ in few:
+            of_pair[pairs] = len(found)
+        found.append(_insert(together))
+    longest = max((int(sizes.max()) for _, sizes in found), default=0)
+    tables = [_tails(sizes, longest + 1) for _, sizes in found]
+    means, precisions = (
+        np.array([table[i] for table in tables], dtype=np.int64).reshape(len(found), longest + 1)
+        for i in range(2)
+    )
+    inserts = tuple(insert for insert, _ in found)
+    return Libraries(inserts, of_pair, means, precisions, tuple(outward))
+
+
+def _sizes(pieces: Pieces, places: Places, pairs: slice) -> NDArray[np.int64]:
+    """Bases from mate to mate on one long piece; negative, if they point away from each other."""
+    one, two = places.direction[0::2][pairs], places.direction[1::2][pairs]
     lengths = pieces.lengths
     least = min(_LONG, int(lengths.max(initial=0)) // 2)
-    same = np.flatnonzero((one >= 0) & (two == one ^ 1) & (lengths[one >> 1] >= least))
-    sizes = lengths[one[same] >> 1] - places.at[0::2][same] - places.at[1::2][same]
-    sizes = np.sort(sizes[(sizes > 0) & (sizes <= _LONGEST_INSERT)])
-    if len(sizes) < _LEAST_PAIRS:
-        return None
+    same = np.flatnonzero((one >= 0) & (two == one ^ 1))
+    same = same[lengths[one[same] >> 1] >= least]
+    sizes = lengths[one[same] >> 1] - places.at[0::2][pairs][same] - places.at[1::2][pairs][same]
+    return sizes[(sizes != 0) & (np.abs(sizes) <= _LONGEST_INSERT)]
+
+
+def _insert(sizes: NDArray[np.int64]) -> tuple[Insert, NDArray[np.int64]]:
+    """The summary of insert sizes, and those without the tail of false pairs."""
+    sizes = np.sort(sizes)
     median = int(sizes[len(sizes) // 2])
     spread = int(np.sort(np.abs(sizes - median))[len(sizes) // 2])
     deviation = max(1, spread * 3 // 2)
-    # The tail of false pairs does not count.
     near = sizes[sizes <= median + 6 * deviation]
-    insert = Insert(median, deviation, int(near[len(near) * 999 // 1000]), len(sizes))
-    return library_from(insert, near)
+    return Insert(median, deviation, int(near[len(near) * 999 // 1000]), len(sizes)), near
 
 
-def library_from(insert: Insert, sizes: NDArray[np.int64]) -> Library:
-    """What insert sizes say.
+def _tails(sizes: NDArray[np.int64], room: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """``means`` and ``precisions`` of a library.
 
     Args:
-        insert: their summary.
-        sizes: int64[n], the sizes themselves.
+        sizes: its insert sizes.
+        room: lengths of the tables.
     """
-    counts = np.bincount(sizes)
-    own = np.arange(len(counts))
+    counts = np.bincount(sizes, minlength=room)
+    own = np.arange(room)
     number, sums, squares = (
         np.cumsum(each[::-1])[::-1] for each in (counts, counts * own, counts * own * own)
     )
@@ -120,54 +175,59 @@ def library_from(insert: Insert, sizes: NDArray[np.int64]) -> Library:
     # Every operation on floats is rounded once, so that the result is the same everywhere.
     variances = np.where(enough, squares / number - (sums / number) ** 2, 1.0)
     precisions = np.maximum(0.0, variances) * _EXACT / max(1.0, variances[0]) ** 2
-    return Library(insert, means, np.maximum(1, precisions.astype(np.int64)))
+    return means, np.maximum(1, precisions.astype(np.int64))
 
 
 def followed(
-    pieces: Pieces, places: Places, insert: Insert, among: NDArray[np.bool_]
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    pieces: Pieces, places: Places, libraries: Libraries, among: NDArray[np.bool_]
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Directions and what follows them, as keys, by each pair on two pieces ``among`` all.
 
     Args:
         pieces: the graph.
         places: of the paired reads.
-        insert: their insert size.
+        libraries: of the pairs.
         among: bool[n], pieces that count.
 
     Returns:
-        A direction times their number, plus the one that follows; and the bases of the pair's
-        fragment on the first and on the second. Every pair counts in both directions.
+        A direction times their number, plus the one that follows; the bases of the pair's fragment
+        on the first and on the second; and its library. Every pair counts in both directions.
     """
     one, two = places.direction[0::2], places.direction[1::2]
     lengths = pieces.lengths
     apart = (one >= 0) & (two >= 0) & (one >> 1 != two >> 1)
     # From the end of a circle to its beginning.
-    apart |= (one >= 0) & (one == two ^ 1) & (lengths[one >> 1] > 2 * insert.longest)
-    apart &= among[one >> 1] & among[two >> 1]
+    apart |= (one >= 0) & (one == two ^ 1) & (lengths[one >> 1] > 2 * libraries.longest)
+    apart &= among[one >> 1] & among[two >> 1] & (libraries.of_pair >= 0)
     rows = np.flatnonzero(apart)
     source, target = one[rows], two[rows] ^ 1
     first = lengths[source >> 1] - places.at[0::2][rows]
     second = lengths[target >> 1] - places.at[1::2][rows]
-    near = first + second - (pieces.k - 1) <= insert.longest
+    library = libraries.of_pair[rows]
+    longest = np.array([insert.longest for insert in libraries.inserts], dtype=np.int64)
+    near = first + second - (pieces.k - 1) <= longest[library]
     source, target, first, second = source[near], target[near], first[near], second[near]
     directions = 2 * len(pieces)
     keys = np.concatenate([source * directions + target, (target ^ 1) * directions + (source ^ 1)])
-    return keys, np.concatenate([first, second]), np.concatenate([second, first])
+    return (
+        keys, np.concatenate([first, second]), np.concatenate([second, first]),
+        np.tile(library[near], 2),
+    )  # fmt: skip
 
 
 def linked(
-    pieces: Pieces, places: Places, library: Library, among: NDArray[np.bool_], least: int
+    pieces: Pieces, places: Places, libraries: Libraries, among: NDArray[np.bool_], least: int
 ) -> Links:
     """What pairs say about the order of pieces.
 
     Args:
         pieces: the graph.
         places: of the paired reads.
-        library: of the pairs.
+        libraries: of the pairs.
         among: bool[n], pieces that count.
         least: pairs from which on two directions are linked.
     """
-    keys, first, second = followed(pieces, places, library.insert, among)
+    keys, first, second, library = followed(pieces, places, libraries, among)
     order = np.argsort(keys, kind="stable")
     keys, begins, pairs = np.unique(keys[order], return_index=True, return_counts=True)
     kept = pairs >= least
@@ -175,8 +235,8 @@ def linked(
     gaps = np.empty(len(source), dtype=np.int64)
     precision = np.empty(len(source), dtype=np.int64)
     fit_gaps(
-        library.means, library.precisions, first[order], second[order], begins[kept], pairs[kept],
-        places.first[source ^ 1], places.first[target], gaps, precision,
+        libraries.means, libraries.precisions, library[order], first[order], second[order],
+        begins[kept], pairs[kept], places.first[source ^ 1], places.first[target], gaps, precision,
     )  # fmt: skip
     errors = np.sqrt(_EXACT / precision).astype(np.int64)
     return Links(source, target, pairs[kept], gaps, errors)
@@ -186,6 +246,7 @@ def linked(
 def fit_gaps(
     means: NDArray[np.int64],
     precisions: NDArray[np.int64],
+    library: NDArray[np.int64],
     first: NDArray[np.int64],
     second: NDArray[np.int64],
     begins: NDArray[np.int64],
@@ -200,8 +261,9 @@ def fit_gaps(
     What a pair has on the first piece is taken as given, then what it has on the second.
 
     Args:
-        means: of the library.
-        precisions: of the library.
+        means: of the libraries.
+        precisions: of the libraries.
+        library: of each pair.
         first: bases of each pair's fragment on the first piece.
         second: bases on the second.
         begins: where the pairs of each gap begin.
@@ -211,7 +273,7 @@ def fit_gaps(
         gaps: gets the gaps.
         precision: gets the inverse of their squared errors, in units of ``precisions``.
     """
-    longest = len(means) - 1
+    longest = means.shape[1] - 1
     for i in range(len(begins)):
         low, high = -longest, longest
         while low < high:
@@ -220,7 +282,8 @@ def fit_gaps(
             for row in range(begins[i], begins[i] + pairs[i]):
                 one = min(longest, max(0, first[row] + gap + least_second[i]))
                 two = min(longest, max(0, second[row] + gap + least_first[i]))
-                excess += means[one] + means[two] - 2 * _UNIT * (first[row] + second[row] + gap)
+                excess += means[library[row], one] + means[library[row], two]
+                excess -= 2 * _UNIT * (first[row] + second[row] + gap)
             if excess > 0:
                 low = gap + 1
             else:
@@ -229,6 +292,6 @@ def fit_gaps(
         for row in range(begins[i], begins[i] + pairs[i]):
             one = min(longest, max(0, first[row] + low + least_second[i]))
             two = min(longest, max(0, second[row] + low + least_first[i]))
-            total += precisions[one] + precisions[two]
+            total += precisions[library[row], one] + precisions[library[row], two]
         gaps[i] = low
         precision[i] = max(np.int64(1), total >> 1)

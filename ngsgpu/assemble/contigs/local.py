@@ -12,7 +12,6 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.assemble.contigs.gaps import Insert
 from ngsgpu.assemble.contigs.joins import Join
 from ngsgpu.assemble.contigs.pieces import Pieces, begin_of, end_of, turn
 from ngsgpu.assemble.contigs.places import Places
@@ -40,7 +39,7 @@ class LocalReads:
         joins: of its ends.
         reads: the reads.
         places: of the paired reads on the graph.
-        insert: their insert size.
+        longest: bases of their longest fragments.
     """
 
     def __init__(
@@ -49,10 +48,10 @@ class LocalReads:
         joins: Sequence[Join],
         reads: Reads,
         places: Places,
-        insert: Insert,
+        longest: int,
     ) -> None:
-        self._pieces, self._reads, self._longest = pieces, reads, insert.longest
-        self.reach = insert.longest + int(reads.lengths.max(initial=0))
+        self._pieces, self._reads, self._longest = pieces, reads, longest
+        self.reach = longest + int(reads.lengths.max(initial=0))
         wanted = np.zeros(len(pieces) + 1, dtype=np.bool_)
         for join in joins:
             if not join.closed:
@@ -108,7 +107,7 @@ class LocalReads:
 
         Args:
             join: of the ends.
-            text: codes of both ends and of the patch between, as long as ``insert.longest``.
+            text: codes of both ends and of the patch between, as long as ``longest``.
             middle: place in ``text`` where the first end ends.
         """
         word = min(_CHECKED, self._pieces.k)

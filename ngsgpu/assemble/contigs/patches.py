@@ -20,7 +20,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.assemble.contigs.bridges import SLACK
-from ngsgpu.assemble.contigs.gaps import Insert
 from ngsgpu.assemble.contigs.joins import Join
 from ngsgpu.assemble.contigs.local import LocalReads
 from ngsgpu.assemble.contigs.pieces import Pieces, begin_of, end_of, without_ends
@@ -66,7 +65,7 @@ class Patch(NamedTuple):
 
 
 def patched(
-    pieces: Pieces, joins: Sequence[Join], reads: Reads, places: Places, insert: Insert
+    pieces: Pieces, joins: Sequence[Join], reads: Reads, places: Places, longest: int
 ) -> tuple[Pieces, list[Join]]:
     """The graph with patches for open joins, and all joins, those that got one closed.
 
@@ -75,11 +74,11 @@ def patched(
         joins: of its ends.
         reads: the reads.
         places: of the paired reads on the graph.
-        insert: their insert size.
+        longest: bases of their longest fragments.
     """
     if all(join.closed for join in joins):
         return pieces, list(joins)
-    local = LocalReads(pieces, joins, reads, places, insert)
+    local = LocalReads(pieces, joins, reads, places, longest)
     closed = list(joins)
     made: list[tuple[Join, Patch]] = []
     for number, join in enumerate(joins):

@@ -28,12 +28,14 @@ class Reads:
         starts: int64[n], byte at which each read begins.
         lengths: int32[n], its bases.
         pairs: number of pairs: reads 2i and 2i + 1 below ``2 * pairs`` are mates.
+        libraries: pairs up to the end of each file, or couple of files, of pairs.
     """
 
     bases: NDArray[np.uint8]
     starts: NDArray[np.int64]
     lengths: NDArray[np.int32]
     pairs: int
+    libraries: tuple[int, ...] = ()
 
     def __len__(self) -> int:
         return len(self.lengths)
@@ -71,6 +73,7 @@ def load_reads(
     """
     chunk_bytes = chunk_bytes_within(options.budget, options.chunk_bytes)
     pairs = 0
+    libraries = []
 
     def batches() -> Iterator[tuple[RecordBatch, ...]]:
         nonlocal pairs
@@ -83,6 +86,8 @@ def load_reads(
                 pairs += reads // 2 if lane.paired else 0
                 advance(reads)
                 yield batch
+            if lane.paired:
+                libraries.append(pairs)
 
     def pack(mates: tuple[RecordBatch, ...]) -> _Packed:
         sizes = np.stack([own.seq_len for own in mates], axis=1).astype(np.int64)
@@ -103,6 +108,7 @@ def load_reads(
         concatenate([at + part.starts for at, part in zip(places, parts, strict=False)], np.int64),
         concatenate([part.lengths for part in parts], np.int32),
         pairs,
+        tuple(libraries),
     )
 
 

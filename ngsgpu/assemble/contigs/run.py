@@ -14,7 +14,7 @@ import numpy as np
 from ngsgpu.assemble.contigs.bridges import find_joins, unique_pieces
 from ngsgpu.assemble.contigs.coverage import bedgraph, coverage_of
 from ngsgpu.assemble.contigs.files import Contig, contigs_of, fasta, gfa
-from ngsgpu.assemble.contigs.gaps import Insert, library_of
+from ngsgpu.assemble.contigs.gaps import Insert, Libraries, libraries_of
 from ngsgpu.assemble.contigs.growth import LOW_DEPTH, first_kmer, grow, low_start
 from ngsgpu.assemble.contigs.joins import Join, bridged
 from ngsgpu.assemble.contigs.params import MIN_ABUNDANCE, AssemblyParameters
@@ -59,7 +59,7 @@ class AssemblyStatistics(RunStatistics):
         reads: ``reads``, their ``bases``, and ``pairs``.
         rounds: the cleaned graph of each k, see ``Round``.
         insert_size: ``median``, ``deviation``, ``longest``, and the ``pairs`` that tell; null
-            without pairs.
+            without pairs; of several files, those of which most pairs tell.
         coverage: ``is_low``, 1 if it is; and the ``min_abundance`` of the first graph's k-mers.
         joins: pieces joined over repeats, ``by_a_path`` of the graph, ``by_a_patch`` where there is
             none, or left ``open``.
@@ -197,7 +197,7 @@ def _run(
             first = pieces.k
             pieces, rounds = grow(pieces, reads, parameters, options.threads, is_low=is_low)
             pieces, paths, insert, joins = _bridged(
-                pieces, reads, parameters, options.threads, is_low=is_low
+                pieces, reads, lanes, parameters, options.threads, is_low=is_low
             )
             stage.advance(len(pieces))
     times["assemble"] = round(time.monotonic() - begin, 3)
@@ -315,29 +315,51 @@ def check_memory(source: Source, options: RunOptions) -> None:
 
 
 def _bridged(
-    pieces: Pieces, reads: Reads, parameters: AssemblyParameters, threads: int, *, is_low: bool
+    pieces: Pieces,
+    reads: Reads,
+    lanes: list[ReadFiles],
+    parameters: AssemblyParameters,
+    threads: int,
+    *,
+    is_low: bool,
 ) -> tuple[Pieces, Paths, Insert | None, list[Join]]:
     """The graph with patches, the paths of contigs with repeats bridged by pairs, and the joins."""
-    library, joins = None, []
+    insert, joins = None, []
     places = place_reads(pieces, reads, len(reads), threads)
     votes = votes_on(pieces, reads, places, threads)
     pieces = corrected(pieces, votes)
     ends = np.zeros((len(pieces), 2), dtype=np.int64) if is_low else lone_ends(pieces, votes)
-    if reads.pairs:
-        places = places.of(2 * reads.pairs)
-        library = library_of(pieces, places)
-    if library is not None:
-        unique = unique_pieces(pieces)
+    if reads.pairs and len(pieces):
+        libraries = libraries_of(pieces, places.of(2 * reads.pairs), reads.libraries)
+        _warn_of_outward(libraries, lanes)
+        # Of pairs of which the size is not known, no mate says where the other is.
+        known = np.repeat(libraries.of_pair >= 0, 2)
+        places = replace(
+            places.of(len(known)), direction=np.where(known, places.direction[: len(known)], -1)
+        )
+        insert = libraries.main
+    if insert is not None:
         least = parameters.min_pairs
         few = parameters.min_low_pairs if is_low else least
-        joins = find_joins(pieces, places, library, unique, least, few)
-        pieces, joins = patched(pieces, joins, reads, places, library.insert)
+        joins = find_joins(pieces, places, libraries, unique_pieces(pieces), least, few)
+        pieces, joins = patched(pieces, joins, reads, places, libraries.longest)
     # Patches have joined some ends, and other pieces are behind these.
     dead = np.diff(pieces.link_starts).reshape(-1, 2)[:, ::-1] == 0
     cuts = np.zeros(dead.shape, dtype=np.int64)
     cuts[: len(ends)] = ends
     pieces = without_ends(pieces, np.where(dead, cuts, 0))
-    return pieces, bridged(pieces, joins), library and library.insert, joins
+    return pieces, bridged(pieces, joins), insert, joins
+
+
+def _warn_of_outward(libraries: Libraries, lanes: list[ReadFiles]) -> None:
+    """Say that mate pairs do not join contigs."""
+    paired = [lane for lane in lanes if lane.paired]
+    for number in libraries.outward:
+        _LOG.warning(
+            "%s: the mates point away from each other, as those of mate pairs do, and are used as "
+            "single reads; the reverse complements of both files would join contigs",
+            " and ".join(paired[number].inputs),
+        )
 
 
 def _coverage_scale(reads: Reads, k: int) -> tuple[int, int]:

@@ -259,6 +259,19 @@ def test_scaffolds_and_coverage(tmp_path: Path, ngsgpu: Commands) -> None:
             assert sum(a != b for a, b in zip(depth, wanted, strict=True)) < 800
 
 
+def test_mate_pairs(tmp_path: Path, ngsgpu: Commands) -> None:
+    """Mates that point away from each other are used as single reads, and the files are named."""
+    turned = [
+        (reverse_complement(one), reverse_complement(two)) for one, two in pairs([GENOME], 60, 2)
+    ]
+    first, second = written(tmp_path, turned)
+    stats = tmp_path / "s.json"
+    done = ngsgpu("assemble", "-i", first, "-I", second, "-o", tmp_path / "c.fa", "--stats", stats)
+    assert done.status == 0
+    assert f"{first} and {second}: the mates point away from each other" in done.err
+    assert read_json(stats)["insert_size"] is None
+
+
 @pytest.mark.parametrize("size", [8, 100])
 def test_pairs_that_make_no_graph(tmp_path: Path, ngsgpu: Commands, size: int) -> None:
     """Reads shorter than k, or that share nothing, as of a negative control: empty outputs."""

@@ -7,7 +7,7 @@ import random
 import numpy as np
 import pytest
 
-from ngsgpu.assemble.contigs.gaps import Insert, library_of, linked
+from ngsgpu.assemble.contigs.gaps import libraries_of, linked
 from ngsgpu.assemble.contigs.joins import Join, bridged, split
 from ngsgpu.assemble.contigs.local import LocalReads
 from ngsgpu.assemble.contigs.pieces import DEPTH_UNIT, Pieces, without_ends
@@ -49,10 +49,9 @@ def test_fragments_that_show(gap: int) -> None:
     for seed in range(20):
         reads = oracle.held(pairs_of(GENOME, 900, seed), 900)
         places = place_reads(pieces, reads, len(reads), 1)
-        library = library_of(pieces, places)
-        assert library is not None
-        assert abs(library.insert.median - 300) < 6
-        links = linked(pieces, places, library, np.ones(2, dtype=np.bool_), 3)
+        libraries = libraries_of(pieces, places, [900])
+        assert abs(libraries.inserts[0].median - 300) < 6
+        links = linked(pieces, places, libraries, np.ones(2, dtype=np.bool_), 3)
         rows = {
             (int(a), int(b)): i for i, (a, b) in enumerate(zip(links[0], links[1], strict=True))
         }
@@ -64,6 +63,39 @@ def test_fragments_that_show(gap: int) -> None:
         misses.append(int(links.gaps[row]) - gap)
     assert len(misses) >= 18
     assert abs(sum(misses)) < 7 * len(misses)
+
+
+def test_libraries() -> None:
+    """Each file has its own insert size; two with few pairs share one; mate pairs have none."""
+    pieces = graph_of(GENOME)
+    rng = random.Random(3)
+
+    def mates(number: int, size: int, *, turned: bool = False) -> list[str]:
+        found = []
+        for _ in range(number):
+            begin = rng.randrange(len(GENOME) - size)
+            own = [
+                GENOME[begin : begin + 100],
+                reverse_complement(GENOME[begin : begin + size])[:100],
+            ]
+            found += [reverse_complement(read) if turned else read for read in own]
+        return found
+
+    files = [
+        mates(200, 300),
+        mates(60, 500),
+        mates(300, 2000),
+        mates(70, 500),
+        mates(150, 900, turned=True),
+    ]
+    reads = [read for own in files for read in own]
+    ends = np.cumsum([len(own) // 2 for own in files]).tolist()
+    held = oracle.held(reads, len(reads) // 2)
+    libraries = libraries_of(pieces, place_reads(pieces, held, len(held), 1, sampled=0), ends)
+    assert [insert.median for insert in libraries.inserts] == [300, 2000, 500]
+    assert libraries.of_pair[[0, 200, 260, 560, 630]].tolist() == [0, 2, 1, 2, -1]
+    assert (libraries.outward, libraries.longest) == ((4,), 2000)
+    assert libraries.main == libraries.inserts[1]
 
 
 def pieces_of_lengths(*lengths: int) -> Pieces:
@@ -134,7 +166,7 @@ def test_reads_contradict_what_is_left_out() -> None:
     reads = oracle.held(pairs_of(text, 400, 1), 400)
     places = place_reads(pieces, reads, len(reads), 1, sampled=0)
     join = Join(source, target, 60, 10, (), False, 9)
-    local = LocalReads(pieces, [join], reads, places, Insert(300, 30, 400, 400))
+    local = LocalReads(pieces, [join], reads, places, 400)
     codes = np.array(["ACGT".index(base) for base in text], dtype=np.uint8)
     assert not local.contradict(join, codes, 600)
     assert local.contradict(join, np.concatenate([codes[:610], codes[650:]]), 600)

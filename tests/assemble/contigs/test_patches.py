@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from ngsgpu.assemble.contigs.gaps import Insert
 from ngsgpu.assemble.contigs.joins import Join
 from ngsgpu.assemble.contigs.patches import exact_overlap, overlap, patched
 from ngsgpu.assemble.contigs.pieces import Pieces, begin_of, end_of, letters
@@ -20,7 +19,7 @@ from tests.support.minhash.oracle import reverse_complement
 
 GENOME = "".join(random.Random(4).choices("ACGT", k=900))
 K = 51
-INSERT = Insert(200, 5, 215, 1000)
+LONGEST = 215
 
 
 def codes(bases: str) -> NDArray[np.uint8]:
@@ -117,7 +116,7 @@ def test_reads_between(gap: int, is_turned: bool) -> None:
     reads = oracle.held(read_pairs(GENOME, 4), len(read_pairs(GENOME, 4)) // 2)
     places = place_reads(pieces, reads, len(reads), 1, sampled=0)
     join = Join(source, target, gap + 3, 1, (), False, 9)
-    made, (found,) = patched(pieces, [join], reads, places, INSERT)
+    made, (found,) = patched(pieces, [join], reads, places, LONGEST)
     assert (found.closed, found.patched, found.gap) == (True, True, gap)
     text = spelled(made, found)
     assert (reverse_complement(text) if is_turned else text) == GENOME[:800]
@@ -134,7 +133,7 @@ def test_tandem_repeats_are_left_open() -> None:
     reads = oracle.held(read_pairs(genome, 4), len(read_pairs(genome, 4)) // 2)
     places = place_reads(pieces, reads, len(reads), 1, sampled=0)
     join = Join(source, target, 60, 1, (), False, 9)
-    made, joins = patched(pieces, [join], reads, places, INSERT)
+    made, joins = patched(pieces, [join], reads, places, LONGEST)
     assert (made, joins) == (pieces, [join])
 
 
