@@ -72,18 +72,20 @@ def find_joins(
     best = _nearest(links, pieces, least)
     search = _Search(pieces, places, libraries, unique, least)
     joins = []
-    for d in np.flatnonzero(best >= 0):
+    for d in np.flatnonzero(best >= 0).tolist():
         row = int(best[d])
         e = int(links.target[row])
         back = int(best[e ^ 1])
+        nearer = int(links.target[back]) ^ 1 if back >= 0 else -1
         # Each join is found from both of its ends.
-        if back < 0 or links.target[back] != d ^ 1 or d > e ^ 1:
+        if back < 0 or (nearer == d and d > e ^ 1):
             continue
-        gap, error = int(links.gaps[row]), int(links.errors[row])
-        found = search.path(int(d), e, gap, error)
+        gap, error, pairs = (int(of[row]) for of in (links.gaps, links.errors, links.pairs))
+        found = search.path(d, e, gap, error)
         size, steps = found or (gap, ())
-        pairs = int(links.pairs[row])
-        joins.append(Join(int(d), e, size, error, steps, found is not None, pairs))
+        # What is next to the other end may lie between, with too few pairs to show from this one.
+        if nearer == d or nearer in steps:
+            joins.append(Join(d, e, size, error, steps, found is not None, pairs))
     return split(pieces, joins, unique)
 
 
@@ -113,8 +115,9 @@ class _Search:
     def path(self, source: int, target: int, gap: int, error: int) -> Path | None:
         """The path between two ends, if there is one beyond doubt.
 
-        Pieces that are unique lie on it only where there is no path without them: those between
-        copies of a repeat may be so short that pairs say less of them than of what is behind.
+        Pieces that are unique may lie on it: those between copies of a repeat can be so short that
+        pairs say less of them than of what is behind. If there are too many paths, only those
+        without them count.
 
         Args:
             source: the first end.
@@ -124,7 +127,9 @@ class _Search:
         """
         error = max(error, _LEAST_ERROR)
         wide = 7 * error + SLACK
-        for barred in (self._unique, np.zeros_like(self._unique)):
+        ends = np.zeros_like(self._unique)
+        ends[[source >> 1, target >> 1]] = True
+        for barred in (ends, self._unique):
             found = _paths(self._pieces, barred, source, target, gap - wide, gap + wide)
             if found:
                 break
