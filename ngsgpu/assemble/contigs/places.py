@@ -39,7 +39,7 @@ class Places:
     first: NDArray[np.int64]
 
     def of(self, count: int) -> Places:
-        """Those of the first reads."""
+        """The places of the first reads."""
         return replace(self, direction=self.direction[:count], at=self.at[:count])
 
 
