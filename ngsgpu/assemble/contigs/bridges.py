@@ -28,6 +28,7 @@ _MARGIN: Final = 4
 SLACK: Final = 5
 """Bases by which the gap of pairs may be wrong, beside three standard errors."""
 
+_SHORT: Final = 4
 _LEAST_ERROR: Final = 3
 """Of two paths, the length tells which is meant if one differs from what pairs say by four standard
 errors less than the other; and an error is not taken to be smaller than this."""
@@ -45,9 +46,11 @@ def unique_pieces(pieces: Pieces) -> NDArray[np.bool_]:
     """Mask of the pieces that are long enough and not deeper than one copy.
 
     Where two copies of a repeat differ in one base, the graph has a piece of 2k - 1 bases for each.
+    Of short pieces the depth is less certain, and one of two copies is soon taken for unique.
     """
-    typical = pieces.typical_depth()
-    return (pieces.lengths >= 2 * pieces.k - 1) & (2 * pieces.depths <= 3 * typical)
+    typical, lengths = pieces.typical_depth(), pieces.lengths
+    most = np.where(lengths < _SHORT * pieces.k, 4 * typical // 3, 3 * typical // 2)
+    return (lengths >= 2 * pieces.k - 1) & (pieces.depths <= most)
 
 
 def find_joins(
