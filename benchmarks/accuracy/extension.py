@@ -52,6 +52,7 @@ from ngsgpu.io.text.batch import concatenate
 from ngsgpu.io.text.pairs import Mates, read_pairs
 from ngsgpu.minhash.ends import EndTables, build_end_tables
 from ngsgpu.readset import ReadArrays, ReadSet, ReadSetBuilder
+from ngsgpu.readset.fill import fill_unknown
 
 SCHEMA = "ngsgpu.benchmark.extension_accuracy"
 SCHEMA_VERSION = 1
@@ -126,7 +127,9 @@ def read_all(folder: Path) -> ReadSet:
     builder = ReadSetBuilder(paired=True)
     for mates in read_pairs(folder / "r1.fq", folder / "r2.fq"):
         builder.add(*mates)
-    return builder.finish()
+    reads = builder.finish()
+    fill_unknown(reads)
+    return reads
 
 
 def extend_sample(sample: Sample, library: Library, threads: int) -> dict[str, dict[str, Any]]:

@@ -132,6 +132,10 @@ MODELS: dict[str, Model] = {
         load.plane_bytes + load.quality_bytes + 4 * load.reads,
         10.0 * load.bases,
     ),
+    # Unknown bases are few, and how often reads are gone through for them depends on the data.
+    "find_neighbours": lambda load: (0.0, 0.0),
+    "count_neighbours": lambda load: (load.plane_bytes, 35.0 * load.bases),
+    "put_bases": lambda load: (0.0, 0.0),
     "sample_kmers": lambda load: (load.plane_bytes, 25.0 * load.bases),
     "sign_reads": sign_reads,
     "cupy.argsort": sort_keys,
@@ -307,6 +311,9 @@ EXTENSION_MODELS: dict[str, Callable[[ExtensionLoad], tuple[float, float]]] = {
         "check_mates",
         "sample_bases",
         "pack_records",
+        "find_neighbours",
+        "count_neighbours",
+        "put_bases",
     )
 } | {
     "sign_ends": sign_ends,

@@ -128,6 +128,7 @@ def _record(
         run.read(lanes)
         if run.reads.reads == 0:
             raise InputError(in1[0], "it holds no reads", "give the simulated reads")
+        run.fill_unknown()
         coverage = parameters.coverage or max(1.0, estimate_coverage(run.count()))
         reads = run.reads
         tables = build_tables(reads, parameters.minhash, threads=threads)
