@@ -304,6 +304,42 @@ def spectrum_tables(result: dict[str, Any]) -> str:
     return "\n".join(drawn(lines) for lines in (shi, euler) if len(lines) > 1)
 
 
+_SIMULATED = "reads|coverage|program|errors found|left a million bases|N left|right bases changed"
+_SIMULATED += "|reads made worse|by more than one base"
+
+
+def simulated_name(settings: dict[str, str]) -> str:
+    """What the reads of a run of benchmarks.accuracy.simulated are."""
+    file = settings["genome"].partition(".")[0]
+    genus, _, species = file.partition("__")[0].partition("_")
+    of = f"*{genus[0].upper()}. {species}*" if species else "human, chr20"
+    name = f"{of}, {settings['profile']}, {settings['length']}"
+    if settings["unknown"] != "[0, 0]":
+        name += ", N {} to {}".format(*json.loads(settings["unknown"]))
+    if settings["strain"] != "None":
+        name += ", strain {:g} % apart".format(100 * json.loads(settings["strain"])[1])
+    return name
+
+
+def simulated_table(result: dict[str, Any]) -> str:
+    """The table of benchmarks.accuracy.simulated."""
+    lines = [_SIMULATED.split("|")]
+    for run in result["runs"]:
+        settings = run["settings"]
+        coverage = f"{float(settings['coverage']):g}"
+        if settings["strain"] != "None":
+            coverage += f" + {json.loads(settings['strain'])[0]:g}"
+        for program, found in run["results"].items():
+            unknown = number(found["unknown_left"]) if found["unknown"] else ""
+            lines.append([
+                simulated_name(settings), coverage, program, f"{100 * found['found']:.3f} %",
+                number(found["left_per_million"], 1), unknown,
+                number(found["right_bases_changed"]), number(found["reads_made_worse"]),
+                number(found["by_more_than_one_base"]),
+            ])  # fmt: skip
+    return drawn(lines)
+
+
 def table(name: str) -> str:
     """The table of a file of results."""
     result = json.loads((ROOT / f"benchmarks/results/{name}.json").read_text())
@@ -325,6 +361,8 @@ def table(name: str) -> str:
         return euler_steps(result)
     if result.get("schema") == "ngsgpu.benchmark.real_reads":
         return real_read_tables(result)
+    if result.get("schema") == "ngsgpu.benchmark.correct_simulated":
+        return simulated_table(result)
     if result.get("schema") == "ngsgpu.benchmark.spectrum":
         return spectrum_tables(result)
     return drawn([["data", "program", *COLUMNS], *rows(result)])

@@ -28,6 +28,7 @@ from benchmarks.accuracy.depletion import LETTERS, Bases, complement
 from benchmarks.accuracy.spectrum import genome_of
 from benchmarks.harness.document import head, write_document
 
+SCHEMA = "ngsgpu.benchmark.correct_simulated"
 UNKNOWN = ord("N")
 
 
@@ -128,7 +129,7 @@ def main() -> None:
     add("--backend", default="cpu")
     add("-o", "--output", type=Path, required=True)
     given = parser.parse_args()
-    results = {}
+    results: dict[str, Any] = {}
     correct = f"{NGSGPU} correct -q --backend {given.backend}"
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
@@ -155,7 +156,9 @@ def main() -> None:
             print(name, results[name], file=sys.stderr)
     settings = {key: str(value) for key, value in vars(given).items() if key != "output"}
     settings |= {key: Path(settings[key]).name for key in ("genome", "profile")}
-    write_document(head() | {"settings": settings, "results": results}, given.output)
+    run_of = {"settings": settings, "results": results}
+    document = {"schema": SCHEMA, "schema_version": 1} | head() | {"runs": [run_of]}
+    write_document(document, given.output)
 
 
 if __name__ == "__main__":

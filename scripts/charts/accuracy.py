@@ -1,4 +1,4 @@
-"""Errors that correction leaves, beside Lighter; figures of benchmarks of correctors."""
+"""Errors that correction leaves in simulated reads, beside Lighter."""
 
 from __future__ import annotations
 
@@ -6,25 +6,32 @@ from typing import Any, Final
 
 from scripts.charts.svg import Bar, Row, chart
 
-RESULT: Final = "2026-11-21_correctors_accuracy"
-_NAMES: Final = {"ngsgpu": "ngsgpu correct", "lighter": "Lighter"}
+RESULT: Final = "2026-11-26_correct_simulated"
+_NAMES: Final = {"pairs": "ngsgpu correct", "lighter": "Lighter"}
+_FEW: Final = 10
+"""Errors per million bases that no program leaves in reads that are not drawn."""
 
 
 def draw(result: dict[str, Any]) -> str:
     """The picture."""
     rows = []
-    for data in result["datasets"]:
-        genus, species = data["name"].split("__")[0].split("_")[:2]
-        bars, before = [], 0.0
-        for own in data["programs"]:
-            totals = own["accuracy"]["totals"]
-            left, before, new = (
-                1e6 * totals[name] / totals["bases"]
-                for name in ("errors_after", "errors_before", "fp")
-            )
-            text = f"{left:.0f} ({new:.2g} new)"
-            bars.append(Bar(_NAMES[own["program"]], left, text))
-        title = f"{genus[0].upper()}. {species}"
-        rows.append(Row(title, bars, f"{before:,.0f} before"))
+    for run in result["runs"]:
+        settings, found = run["settings"], run["results"]
+        if settings["strain"] != "None" or settings["unknown"] == "[2, 5]":
+            continue
+        if max(found[name]["left_per_million"] for name in _NAMES) < _FEW:
+            continue
+        file = settings["genome"].partition(".")[0]
+        genus, _, species = file.partition("__")[0].partition("_")
+        title = f"{genus[0].upper()}. {species}" if species else "human"
+        below = f"{settings['profile']}, {float(settings['coverage']):g} x"
+        below += ", with N" if settings["unknown"] != "[0, 0]" else ""
+        bars = []
+        for name, label in _NAMES.items():
+            own = found[name]
+            new = 1e6 * own["right_bases_changed"] / own["bases"]
+            text = f"{own['left_per_million']:,.0f} ({new:.2g} new)"
+            bars.append(Bar(label, own["left_per_million"], text))
+        rows.append(Row(title, bars, below))
     about = "Errors per million bases that correction leaves, and how many of them it has made"
     return chart(rows, "", about)
