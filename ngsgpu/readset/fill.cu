@@ -45,7 +45,7 @@ extern "C" __global__ void find_neighbours(const Reads* reads_in, const Ambiguou
 extern "C" __global__ void count_neighbours(const Reads* reads_in, int64_t count,
                                             const AmbiguousBases* unknown_in, int k,
                                             const uint64_t* table, uint64_t last_slot,
-                                            int32_t* counts) {
+                                            unsigned long long* counts) {
     const Reads reads = *reads_in;
     const AmbiguousBases unknown = *unknown_in;
     const int64_t step = int64_t(gridDim.x) * blockDim.x;
@@ -86,15 +86,15 @@ extern "C" __global__ void count_neighbours(const Reads* reads_in, int64_t count
             }
             if (seen == NONE) continue;
             const bool reverse = kmer.forward != canonical;
-            int32_t* here = counts + 8 * slot;
+            unsigned long long* here = counts + 8 * slot;
             if (known > k) {
                 const int base = base_at(planes, words, position - k);
-                atomicAdd(here + (reverse ? 3 - base : 4 + base), 1);
+                atomicAdd(here + (reverse ? 3 - base : 4 + base), 1ull);
             }
             const int following = position + 1;
             if (following < length && !(at < end && unknown.positions[at] == following)) {
                 const int base = base_at(planes, words, following);
-                atomicAdd(here + (reverse ? 4 + 3 - base : base), 1);
+                atomicAdd(here + (reverse ? 4 + 3 - base : base), 1ull);
             }
         }
     }

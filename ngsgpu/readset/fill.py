@@ -79,11 +79,11 @@ class Filler(Protocol):
 
     def count(
         self, unknown: AmbiguousBases, k: int, table: NDArray[np.uint64]
-    ) -> NDArray[np.int32]:
+    ) -> NDArray[np.int64]:
         """The bases next to the k-mers of a table, over all reads.
 
         Returns:
-            int32[slots, 2, 4]: how many follow the canonical k-mer, and precede it.
+            int64[slots, 2, 4]: how many follow the canonical k-mer, and precede it.
         """
 
     def put(
@@ -194,7 +194,7 @@ def answer(
     ways: NDArray[np.uint8],
     rows: NDArray[np.int64],
     table: NDArray[np.uint64],
-    counts: NDArray[np.int32],
+    counts: NDArray[np.int64],
     totals: NDArray[np.int64],
 ) -> None:
     """Add to some rows of ``totals`` what was counted next to their k-mers."""
@@ -225,9 +225,9 @@ class ReadFiller:
 
     def count(
         self, unknown: AmbiguousBases, k: int, table: NDArray[np.uint64]
-    ) -> NDArray[np.int32]:
+    ) -> NDArray[np.int64]:
         """See ``Filler``."""
-        counts = np.zeros((len(table), 2, 4), dtype=np.int32)
+        counts = np.zeros((len(table), 2, 4), dtype=np.int64)
         length = max(1, self.reads.max_length)
         step = max(1, _BASES_PER_TASK // length)
         buffers = threading.local()
@@ -361,7 +361,7 @@ def find_hits(
 
 
 @njit(nogil=True, cache=True)
-def add_hits(hits: NDArray[np.uint32], counts: NDArray[np.int32]) -> None:
+def add_hits(hits: NDArray[np.uint32], counts: NDArray[np.int64]) -> None:
     """Count hits, by index."""
     for hit in hits:
         counts[hit] += 1

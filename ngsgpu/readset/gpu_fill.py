@@ -53,11 +53,11 @@ class _DeviceFiller:
 
     def count(
         self, unknown: AmbiguousBases, k: int, table: NDArray[np.uint64]
-    ) -> NDArray[np.int32]:
+    ) -> NDArray[np.int64]:
         """See ``Filler``."""
         import cupy
 
-        counts = cupy.zeros((len(table), 2, 4), dtype=cupy.int32)
+        counts = cupy.zeros((len(table), 2, 4), dtype=cupy.int64)
         there = _there(unknown)
         self._launch(
             "count_neighbours",
