@@ -141,7 +141,7 @@ class CorrectionParameters:
         None,
         "P",
         "Least probability at which the forest changes a base of the read itself.",
-        shown_default="the model's",
+        shown_default="0.9995, with --classic the model's",
         above=0,
         below=1,
     )
@@ -194,7 +194,7 @@ class CorrectionParameters:
         if self.candidate_threshold is not None and not self.classic:
             raise UsageError(
                 "`candidate_threshold` is for `classic`, without which forests change no bases of "
-                "other reads; add `classic=True`, or leave it out"
+                "other reads; add `classic`, or leave it out"
             )
         if self.classic and self.keep_variants is not None:
             raise UsageError("`classic` keeps no variants; leave out `keep_variants`")

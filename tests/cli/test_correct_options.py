@@ -33,8 +33,9 @@ def command(tmp_path: Path) -> list[str]:
         ("--method spectrum --mutations 2", "--mutations is for --rule voting or exhaustive"),
         ("--method spectrum --rule voting --max-changes 3", "--max-changes is for --rule search"),
         ("--method spectrum --rule exhaustive --max-changes 4", "--max-changes is for --rule sear"),
-        ("--anchor-threshold .99", "--anchor-threshold is for --model"),
-        ("--candidate-threshold .99", "--candidate-threshold is for --model"),
+        ("--classic --anchor-threshold .99", "--anchor-threshold is for --model"),
+        ("--model none --candidate-threshold .99", "--candidate-threshold is for --model"),
+        ("--candidate-threshold .99", "--candidate-threshold is for --classic"),
     ],
 )  # fmt: skip
 def test_options_that_do_not_apply(

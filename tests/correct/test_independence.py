@@ -139,11 +139,11 @@ def test_seed_changes_tables_and_hardly_anything_else(
 
 def test_quality_bits(tmp_path: Path) -> None:
     # So few reads a position that qualities matter.
-    first, second = mates(simulated_pairs(seed=2, coverage=12))
+    first, second = mates(simulated_pairs(seed=3, coverage=8))
     pairs = write(tmp_path / "a", fastq(first)), write(tmp_path / "b", fastq(second))
     results = {}
     for bits in (8, 2, 1, 0):
-        parameters = CorrectionParameters(coverage=12, quality_bits=bits)
+        parameters = CorrectionParameters(coverage=8, quality_bits=bits)
         results[bits] = run(pairs, tmp_path, RunOptions(threads=2), parameters)
     # Finer ones decide a few bases that coarser ones leave.
     assert len(set(results.values())) >= 3

@@ -47,6 +47,11 @@ Link = Literal["logit", "mean"]
 """What the trees' sum is: the logit of the probability, or the sum of as many probabilities."""
 
 
+BESIDE_RULES: Final = 0.9995
+"""Least probability at which a forest changes what rules leave. From 0.998, at which the shipped
+model is sure, two of 679 reads with insertions or deletions became worse, not one
+(``tests/correct/test_accuracy.py``); on other reads both were compared, see ``docs/accuracy.md``."""
+
 Second = Literal["equal", "rejected", "unconfirmed"]
 """When the second correction of a low-quality anchor counts: if the candidate corrections equal it,
 if they reject the first, or unless they confirm the first."""
@@ -300,9 +305,11 @@ class Model:
 
         Args:
             coverage: reads per genome position.
-            anchor: least probability for a change; None: that at which the model is sure.
+            anchor: least probability for a change; None: ``BESIDE_RULES``, or more if the model is
+                sure from there on.
         """
-        arrays = self.anchor.arrays(self.anchor.sure if anchor is None else anchor)
+        least = max(BESIDE_RULES, self.anchor.sure) if anchor is None else anchor
+        arrays = self.anchor.arrays(least)
         sure = arrays._replace(sure=arrays.threshold)
         return Forests(sure, no_trees(), fixed_coverage(coverage))
 

@@ -126,6 +126,7 @@ class Bench:
             0,
             False,
             NO_FOREST,
+            False,
         )
         cpu.mark_ambiguous(self.reads.ambiguous, anchor, 0, ambiguous)
         assert not ambiguous.any()

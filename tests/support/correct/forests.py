@@ -92,7 +92,10 @@ class Forests:
     def scenario(self, scenario: Scenario, path: Path) -> Scenario:
         """The same, to be corrected with these forests, as CARE does or beside our rules."""
         self.model.save(path)
-        return replace(scenario, parameters=replace(scenario.parameters, model=str(path)))
+        # Random forests are hardly ever as sure as beside rules they must be by default.
+        least = None if scenario.parameters.classic else 0.6
+        parameters = replace(scenario.parameters, model=str(path), anchor_threshold=least)
+        return replace(scenario, parameters=parameters)
 
 
 class ForestCorrector(oracle.Corrector):
@@ -241,11 +244,14 @@ class ForestCorrector(oracle.Corrector):
             return None
         columns = self.lay_out(anchor, kept)
         quality = self.classify(anchor, columns)
-        forest = self.forests.model.anchor.arrays()
+        model, least = self.forests.model.anchor, self.p.anchor_threshold
+        if not self.p.classic and least is None:
+            least = max(0.9995, model.sure)
+        forest = model.arrays(least)
         own, sure = (
             self.forest_edits(
                 anchor, columns, kept, quality, crowded,
-                bound=forest.threshold if first and self.p.classic else forest.sure,
+                bound=forest.threshold if first or not self.p.classic else forest.sure,
                 with_rules=first and not self.p.classic,
             )
             for first in (True, False)
