@@ -50,7 +50,7 @@ Link = Literal["logit", "mean"]
 BESIDE_RULES: Final = 0.9995
 """Least probability at which a forest changes what rules leave. From 0.998, at which the shipped
 model is sure, two of 679 reads with insertions or deletions became worse, not one
-(``tests/correct/test_accuracy.py``); on other reads both were compared, see ``docs/accuracy.md``."""
+(``tests/correct/test_accuracy.py``); ``docs/accuracy.md`` has what it does on other reads."""
 
 Second = Literal["equal", "rejected", "unconfirmed"]
 """When the second correction of a low-quality anchor counts: if the candidate corrections equal it,
