@@ -56,6 +56,8 @@ COMMANDS: Final = {
     "assemble": "assemble READS -o OUT/contigs.fa --gfa OUT/contigs.gfa",
     "chain": "run --steps trim,correct,merge --sample s READS -o OUT",
 }
+READ_TWICE: Final = ("assemble",)
+"""Commands that refuse streams."""
 INTERLEAVED_IN: Final = ("trim", "merge")
 """Commands whose option for interleaved input is called ``--interleaved-in``."""
 ZIPPED: Final = (".fq", ".tsv", ".fa")
@@ -63,6 +65,8 @@ FORMS: Final = ("plain", "gz", "members", "bgzf", "zst", "stream")
 SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 INTERRUPTED: Final = 0.1
 """Share of the runs that get a signal."""
+MEMORY: Final = Path("/dev/shm")
+"""Where chains keep reads between steps."""
 GRACE: Final = 10.0
 """Seconds in which a run has to end after a signal."""
 
@@ -125,10 +129,11 @@ class First:
 def draw(seed: int, number: int) -> Run:
     """A run by its number."""
     source = random.Random(f"{seed}/{number}")
-    form = source.choice(FORMS)
+    command = source.choice(list(COMMANDS))
+    form = source.choice(FORMS[:-1] if command in READ_TWICE else FORMS)
     return Run(
         number,
-        command=source.choice(list(COMMANDS)),
+        command=command,
         form=form,
         interleaved=form == "stream" or source.random() < 0.25,
         threads=source.randint(1, 8),
@@ -287,9 +292,7 @@ class Soak:
         return "done", ""
 
 
-def simulate_pairs(
-    source: random.Random, genomes: list[bytes]
-) -> tuple[list[bytes], list[bytes]]:
+def simulate_pairs(source: random.Random, genomes: list[bytes]) -> tuple[list[bytes], list[bytes]]:
     """FASTQ records of first and second mates with errors, two thirds from the first genome."""
     mates: tuple[list[bytes], list[bytes]] = ([], [])
     for number in range(PAIRS):
@@ -299,8 +302,7 @@ def simulate_pairs(
         fragment = genome[start : start + length]
         for mate, strand in enumerate((fragment, fragment[::-1].translate(COMPLEMENT))):
             bases = bytes(
-                source.choice(b"ACGT") if source.random() < 0.01 else base
-                for base in strand[:READ]
+                source.choice(b"ACGT") if source.random() < 0.01 else base for base in strand[:READ]
             )
             qualities = bytes(source.choices(b"#5AFI", weights=(1, 2, 5, 10, 20), k=len(bases)))
             mates[mate].append(b"@p%d/%d\n%b\n+\n%b\n" % (number, mate + 1, bases, qualities))
@@ -308,7 +310,7 @@ def simulate_pairs(
 
 
 def contents_of(folder: Path) -> dict[str, bytes]:
-    """Decompressed outputs by name, mates interleaved, without what has times or names of inputs."""
+    """Decompressed outputs by name, mates interleaved, without files of times or input names."""
     found = {}
     for path in sorted(folder.rglob("*")):
         if path.is_file() and path.suffix not in {".json", ".log"}:
@@ -327,6 +329,11 @@ def contents_of(folder: Path) -> dict[str, bytes]:
 def _records(text: bytes) -> list[bytes]:
     lines = text.splitlines(keepends=True)
     return [b"".join(lines[at : at + 4]) for at in range(0, len(lines), 4)]
+
+
+def in_memory() -> set[str]:
+    """Names of folders that chains of this user keep in memory."""
+    return {path.name for path in MEMORY.glob(f".ngsgpu-{os.getuid()}.*")}
 
 
 def _is_temporary(path: Path) -> bool:
@@ -363,13 +370,13 @@ def _watch(
         return True
 
 
-def summary(outcomes: list[Outcome], settings: argparse.Namespace, seconds: float) -> dict[str, Any]:
+def summary(
+    outcomes: list[Outcome], settings: argparse.Namespace, seconds: float
+) -> dict[str, Any]:
     """The counts of all runs as a document."""
     kinds = Counter(outcome.kind for outcome in outcomes)
-    table = {
-        command: dict(sorted(Counter(o.run.form for o in outcomes if o.run.command == command).items()))
-        for command in COMMANDS
-    }
+    drawn = Counter((outcome.run.command, outcome.run.form) for outcome in outcomes)
+    table = {command: {form: drawn[command, form] for form in FORMS} for command in COMMANDS}
     return {
         **head("ngsgpu.soak"),
         "seed": settings.seed,
@@ -406,6 +413,7 @@ def main(arguments: list[str] | None = None) -> int:
     settings = _arguments(arguments)
     root = Path(tempfile.mkdtemp(prefix="ngsgpu-soak-"))
     began = time.monotonic()
+    before = in_memory()
     soak = Soak(root, settings.backend, settings.limit)
     # Kernels may have to be compiled first.
     soak.limit = max(settings.limit, 900)
@@ -424,11 +432,15 @@ def main(arguments: list[str] | None = None) -> int:
             outcomes.append(outcome)
             if outcome.is_wrong:
                 print(f"WRONG {outcome.run.number}: {outcome.kind}: {outcome.told}", flush=True)
+    left = in_memory() - before
     document = summary(outcomes, settings, time.monotonic() - began)
+    document["left_in_memory"] = sorted(left)
     if settings.output:
         write_document(document, settings.output)
     print(", ".join(f"{kind} {count}" for kind, count in document["outcomes"].items()))
-    if document["wrong"]:
+    if left:
+        print(f"WRONG left in {MEMORY}: {', '.join(sorted(left))}")
+    if document["wrong"] or left:
         return 1
     shutil.rmtree(root)
     return 0
