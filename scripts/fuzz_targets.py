@@ -29,18 +29,19 @@ from ngsgpu.collectives.topology import parse_topology
 from ngsgpu.correct.forests.forest import MAGIC, Model
 from ngsgpu.deplete import index as hosts
 from ngsgpu.io.compress import gzip as gzip_reader
-from ngsgpu.io.compress.zstd import library as zstd
 from ngsgpu.io.output.manifest import parse_json, sealed
 from ngsgpu.io.text.reader import read_batches
 from ngsgpu.kmers import database as kmers
 from ngsgpu.suffix.store import open_index as open_references
 from ngsgpu.taxonomy.dump import load_taxonomy
 from ngsgpu.taxonomy.mapping import map_targets
-from scripts.soak import ROOT, simulate_pairs
+from scripts.soak_files import simulate_pairs
+from tests.attack.world import zstd_frames
 from tests.support.io.alignments import content, pairs_of
 from tests.support.io.oracle import Bad, read_fastq
 from tests.support.io.records import bgzf
 
+ROOT: Final = Path(__file__).resolve().parents[1]
 FORMATS: Final = ROOT / "tests/data/formats"
 LARGEST: Final = 1 << 16
 """Bytes of the largest valid file to begin with."""
@@ -91,7 +92,7 @@ def _gzips() -> list[bytes]:
 
 
 def _packed() -> list[bytes]:
-    return [pack(t) for t in _texts() for pack in (zstd.compress, bz2.compress, lzma.compress)]
+    return [pack(t) for t in _texts() for pack in (zstd_frames, bz2.compress, lzma.compress)]
 
 
 def _alignments() -> list[bytes]:

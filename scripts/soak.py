@@ -15,7 +15,6 @@ is kept; of a run that hangs also the stacks of its threads.
 from __future__ import annotations
 
 import argparse
-import gzip
 import os
 import random
 import shutil
@@ -35,13 +34,7 @@ ROOT: Final = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from benchmarks.harness.document import head, write_document  # noqa: E402
-from ngsgpu.io.compress.zstd import library as zstd  # noqa: E402
-from tests.support.io.records import bgzf  # noqa: E402
-
-PAIRS: Final = 300
-GENOME: Final = 4000
-READ: Final = 100
-COMPLEMENT: Final = bytes.maketrans(b"ACGT", b"TGCA")
+from scripts.soak_files import FORMS, contents_of, write_inputs  # noqa: E402
 
 COMMANDS: Final = {
     "trim": "trim --cut-tail READS -o OUT/c_1.fq -O OUT/c_2.fq",
@@ -61,7 +54,6 @@ READ_TWICE: Final = ("assemble",)
 INTERLEAVED_IN: Final = ("trim", "merge")
 """Commands whose option for interleaved input is called ``--interleaved-in``."""
 ZIPPED: Final = (".fq", ".tsv", ".fa")
-FORMS: Final = ("plain", "gz", "members", "bgzf", "zst", "stream")
 SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 INTERRUPTED: Final = 0.1
 """Share of the runs that get a signal."""
@@ -158,34 +150,10 @@ class Soak:
         self.backend = backend
         self.limit = limit
         self.firsts: dict[str, First] = {}
-        self._write_inputs()
+        write_inputs(self.inputs)
         refs = str(self.inputs / "refs.fa")
         self._build("deplete-index", str(self.inputs / "host.fa"), "-o", self.inputs / "host.idx")
         self._build("db", "build", refs, "-d", self.inputs / "db")
-
-    def _write_inputs(self) -> None:
-        source = random.Random(11)
-        genomes = [bytes(source.choices(b"ACGT", k=GENOME)) for _ in range(2)]
-        mates = simulate_pairs(source, genomes)
-        pairs = [record for pair in zip(*mates, strict=True) for record in pair]
-        self.inputs.mkdir(parents=True)
-        for name, records in (("1", mates[0]), ("2", mates[1]), ("both", pairs)):
-            text = b"".join(records)
-            third = len(text) // 3
-            pieces = text[:third], text[third : 2 * third], text[2 * third :]
-            packed = {
-                "plain": text,
-                "gz": gzip.compress(text, 6, mtime=0),
-                "members": b"".join(gzip.compress(piece, 1, mtime=0) for piece in pieces),
-                "bgzf": bgzf(text, 5000),
-                "zst": zstd.compress(text),
-                "stream": text,
-            }
-            for form, data in packed.items():
-                (self.inputs / f"{name}.{form}").write_bytes(data)
-        (self.inputs / "host.fa").write_bytes(b">host\n" + genomes[1] + b"\n")
-        both = b"".join(b">g%d\n%b\n" % (number, text) for number, text in enumerate(genomes))
-        (self.inputs / "refs.fa").write_bytes(both)
 
     def _build(self, *arguments: str | Path) -> None:
         """Run a command that makes an input."""
@@ -290,45 +258,6 @@ class Soak:
         if differing or not contents:
             return "difference", f"in: {', '.join(differing) or 'no outputs'}"
         return "done", ""
-
-
-def simulate_pairs(source: random.Random, genomes: list[bytes]) -> tuple[list[bytes], list[bytes]]:
-    """FASTQ records of first and second mates with errors, two thirds from the first genome."""
-    mates: tuple[list[bytes], list[bytes]] = ([], [])
-    for number in range(PAIRS):
-        genome = genomes[number % 3 == 0]
-        length = source.randint(130, 260)
-        start = source.randrange(len(genome) - length)
-        fragment = genome[start : start + length]
-        for mate, strand in enumerate((fragment, fragment[::-1].translate(COMPLEMENT))):
-            bases = bytes(
-                source.choice(b"ACGT") if source.random() < 0.01 else base for base in strand[:READ]
-            )
-            qualities = bytes(source.choices(b"#5AFI", weights=(1, 2, 5, 10, 20), k=len(bases)))
-            mates[mate].append(b"@p%d/%d\n%b\n+\n%b\n" % (number, mate + 1, bases, qualities))
-    return mates
-
-
-def contents_of(folder: Path) -> dict[str, bytes]:
-    """Decompressed outputs by name, mates interleaved, without files of times or input names."""
-    found = {}
-    for path in sorted(folder.rglob("*")):
-        if path.is_file() and path.suffix not in {".json", ".log"}:
-            data = path.read_bytes()
-            name = str(path.relative_to(folder)).removesuffix(".gz")
-            found[name] = gzip.decompress(data) if path.suffix == ".gz" else data
-    for name in [name for name in found if "_1.f" in name]:
-        mates = found.pop(name), found.pop(name.replace("_1.f", "_2.f"), b"")
-        records = [_records(text) for text in mates]
-        text = b"".join(record for pair in zip(*records, strict=False) for record in pair)
-        same = len(records[0]) == len(records[1])
-        found[name.replace("_1.f", ".f")] = text if same else b"mates differ in number"
-    return found
-
-
-def _records(text: bytes) -> list[bytes]:
-    lines = text.splitlines(keepends=True)
-    return [b"".join(lines[at : at + 4]) for at in range(0, len(lines), 4)]
 
 
 def in_memory() -> set[str]:
