@@ -180,7 +180,7 @@ def _child(settings: argparse.Namespace) -> int:
 
 
 def _run(name: str, seed: int, settings: argparse.Namespace) -> Result:
-    """Fuzz one target in a process of its own."""
+    """Fuzz one target in a separate process."""
     corpus = settings.corpus / name.replace(" ", "-")
     corpus.mkdir(parents=True, exist_ok=True)
     for data in TARGETS[name].seeds():

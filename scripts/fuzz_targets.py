@@ -67,9 +67,13 @@ def _read(data: bytes, folder: Path, name: str = "reads") -> None:
     path = folder / name
     path.write_bytes(data)
     chunk = CHUNKS[len(data) % len(CHUNKS)]
+    usual = gzip_reader.CHUNK_BYTES
     gzip_reader.CHUNK_BYTES = max(chunk, 2048)  # type: ignore[misc]
-    for batch in read_batches(path, threads=1 + len(data) % 3, chunk_bytes=chunk):
-        assert len(batch) > 0
+    try:
+        for batch in read_batches(path, threads=1 + len(data) % 3, chunk_bytes=chunk):
+            assert len(batch) > 0
+    finally:
+        gzip_reader.CHUNK_BYTES = usual  # type: ignore[misc]
 
 
 def _read_alignments(data: bytes, folder: Path) -> None:
