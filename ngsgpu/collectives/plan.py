@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,6 +21,8 @@ ONE: Final = (Fraction(1),)
 """Duration of a step in which each lane carries a chunk."""
 
 FORMAT: Final = "ngsgpu transfer plan"
+_MOST_PATHS: Final = 1 << 20
+_MOST_STEPS: Final = 1 << 16
 _REMEDY: Final = "make it again with ngsgpu gpu plan"
 
 
@@ -206,7 +209,7 @@ def read_plan(path: str | Path) -> Plan:
         return _of_gossip(values) if "num_gpus" in values else _of_ours(values)
     except OSError as error:
         raise InputError(path, f"cannot be read ({error.strerror})", _REMEDY) from error
-    except (ValueError, KeyError, TypeError, IndexError) as error:
+    except (ValueError, KeyError, TypeError, IndexError, ArithmeticError) as error:
         raise InputError(path, "is no transfer plan", _REMEDY) from error
 
 
@@ -215,19 +218,29 @@ def _of_ours(values: dict[str, Any]) -> Plan:
         raise ValueError
     return Plan(
         values["kind"], int(values["gpus"]), int(values["main"]), int(values["chunks"]),
-        tuple(map(Fraction, values["durations"])), _sorted(values["paths"]),
+        tuple(map(_duration, values["durations"])), _sorted(values["paths"]),
     )  # fmt: skip
 
 
 def _of_gossip(values: dict[str, Any]) -> Plan:
     if values["type"] not in KINDS:
         raise ValueError
-    rows = zip(values["plan"], values["chunks"], strict=True)
-    paths = [row for row, size in rows for _ in range(int(size)) if row[0] != row[-1]]
+    sizes, steps = [int(size) for size in values["chunks"]], int(values["num_steps"])
+    if sum(map(abs, sizes)) > _MOST_PATHS or steps > _MOST_STEPS:
+        raise ValueError
+    rows = zip(values["plan"], sizes, strict=True)
+    paths = [row for row, size in rows for _ in range(size) if row[0] != row[-1]]
     return Plan(
         values["type"], int(values["num_gpus"]), int(values.get("main_gpu", 0)),
-        int(values["num_chunks"]), ONE * int(values["num_steps"]), _sorted(paths),
+        int(values["num_chunks"]), ONE * steps, _sorted(paths),
     )  # fmt: skip
+
+
+def _duration(value: Any) -> Fraction:
+    """The duration of a step; text is an integer or a fraction, as 1e999999999 is too long."""
+    if isinstance(value, str) and not re.fullmatch(r"[0-9]{1,20}(/[0-9]{1,20})?", value):
+        raise ValueError
+    return Fraction(value)
 
 
 def _sorted(paths: Sequence[Sequence[int]]) -> tuple[tuple[int, ...], ...]:

@@ -139,7 +139,7 @@ def parse_topology(text: str, name: str) -> Topology:
     try:
         found = _from_json(parse_json(text), name) if text.lstrip()[:1] == "{" else None
         found = found or _from_matrix(text, name)
-    except (ValueError, KeyError, TypeError, IndexError) as error:
+    except (ValueError, KeyError, TypeError, IndexError, OverflowError) as error:
         raise InputError(name, "is no topology", _REMEDY) from error
     if not found.is_connected():
         raise InputError(name, "not all GPUs are connected", "add the links that are missing")
@@ -149,7 +149,7 @@ def parse_topology(text: str, name: str) -> Topology:
 def _from_json(values: dict[str, Any], name: str) -> Topology:
     gpus = int(values["gpus"])
     links = [(int(a), int(b), int(lanes)) for a, b, lanes in values["links"]]
-    if not 2 <= gpus <= 64 or any(a == b or min(a, b) < 0 or lanes < 1 for a, b, lanes in links):
+    if not 2 <= gpus <= 64 or any(a == b or min(a, b) < 0 for a, b, _ in links):
         raise ValueError
     return Topology(str(values.get("name", name)), gpus, _both_ways(links))
 
@@ -157,6 +157,8 @@ def _from_json(values: dict[str, Any], name: str) -> Topology:
 def _both_ways(links: Iterable[tuple[int, int, int]]) -> dict[Link, int]:
     lanes: dict[Link, int] = {}
     for a, b, count in links:
+        if count < 1:
+            raise ValueError
         for link in ((a, b), (b, a)):
             lanes[link] = lanes.get(link, 0) + count
     return lanes

@@ -131,19 +131,24 @@ class Forest:
     sure: float
 
     def __post_init__(self) -> None:
+        lengths = np.diff(self.roots)
+        # First of all: by roots that are wrong, an array of any size would be made.
+        if (
+            not self.trees
+            or np.any(lengths < 1)
+            or self.roots[0] != 0
+            or self.roots[-1] != len(self.nodes)
+        ):
+            raise ValueError(f"the {self.kind} forest is no forest")
         least, most = self._sums()
         features = self.nodes & LEAF
         inner = features != LEAF
-        tree = np.repeat(np.arange(self.trees), np.diff(self.roots))
-        sizes = np.diff(self.roots)[tree]
+        tree = np.repeat(np.arange(self.trees), lengths)
+        sizes = lengths[tree]
         places = np.arange(len(self.nodes)) - self.roots[tree]
         children = (self.nodes >> 16) & 0xFFFF
         if (
-            not self.trees
-            or np.any(np.diff(self.roots) < 1)
-            or self.roots[0] != 0
-            or self.roots[-1] != len(self.nodes)
-            or np.any(features[inner] >= len(FEATURES[self.kind]))
+            np.any(features[inner] >= len(FEATURES[self.kind]))
             or np.any(children[inner] <= places[inner])
             or np.any(children[inner] + 1 >= sizes[inner])
             or np.maximum(abs(least), abs(most)).sum() >= MOST_SUM
@@ -281,7 +286,7 @@ class Model:
                 numbers = {name: float(own[name]) for name in ("threshold", "sure")}
                 forests[kind] = Forest(kind, roots, nodes, own["link"], int(own["base"]), **numbers)
             return cls(**forests, trained=head["trained"], sha256=sha256.decode())
-        except (ValueError, KeyError, TypeError, IndexError) as error:
+        except (ValueError, KeyError, TypeError, IndexError, OverflowError) as error:
             raise InputError(
                 path, f"it holds no valid forests ({error})", "export the model again"
             ) from error

@@ -1,0 +1,77 @@
+"""``scripts/soak.py``: a dozen runs, and what it notices."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from scripts import soak, soak_files
+
+
+@pytest.fixture
+def few_commands(monkeypatch: pytest.MonkeyPatch) -> None:
+    chosen = {name: soak.COMMANDS[name] for name in ("trim", "merge", "chain")}
+    monkeypatch.setattr(soak, "COMMANDS", chosen)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("few_commands")
+def test_a_dozen_runs(tmp_path: Path) -> None:
+    output = tmp_path / "soak.json"
+    assert soak.main(["--runs", "12", "--jobs", "2", "-o", str(output)]) == 0
+    document = json.loads(output.read_text())
+    assert document["runs"] == 12 + 3
+    assert document["wrong"] == []
+    assert document["outcomes"]["done"] + document["outcomes"]["interrupted"] == 15
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("few_commands")
+def test_wrong_outcomes_are_noticed(tmp_path: Path) -> None:
+    watched = soak.Soak(tmp_path / "soak", "cpu", 60.0)
+    assert watched.first("trim").kind == "done"
+    contents = watched.firsts["trim"].contents
+    watched.firsts["trim"] = soak.First(contents | {"c.fq": b"other"}, 1.0)
+    different = watched.run(soak.Run(1, "trim", "bgzf", threads=3))
+    assert (different.kind, different.is_wrong) == ("difference", True)
+    assert "-m ngsgpu trim" in different.told
+    watched.limit = 0.05
+    assert watched.run(soak.Run(2, "trim")).kind == "hang"
+    (watched.inputs / "1.gz").write_bytes(b"no reads")
+    watched.limit = 60.0
+    assert watched.run(soak.Run(3, "trim", "gz")).kind == "failure"
+
+
+def test_runs_are_drawn_by_their_numbers() -> None:
+    drawn = [soak.draw(1, number) for number in range(500)]
+    assert drawn == [soak.draw(1, number) for number in range(500)]
+    assert {run.command for run in drawn} == set(soak.COMMANDS)
+    assert {run.form for run in drawn} == set(soak_files.FORMS)
+    assert {run.signal for run in drawn} == {0, signal.SIGINT, signal.SIGTERM}
+    assert all(run.interleaved for run in drawn if run.form == "stream")
+
+
+def test_mates_are_compared_as_they_alternate(tmp_path: Path) -> None:
+    for name in ("apart", "both"):
+        (tmp_path / name).mkdir()
+    one, two = b"@a/1\nA\n+\nI\n", b"@a/2\nC\n+\nI\n"
+    (tmp_path / "apart" / "c_1.fq").write_bytes(one)
+    (tmp_path / "apart" / "c_2.fq").write_bytes(two)
+    (tmp_path / "both" / "c.fq").write_bytes(one + two)
+    assert soak_files.contents_of(tmp_path / "apart") == soak.contents_of(tmp_path / "both")
+    (tmp_path / "apart" / "c_2.fq").write_bytes(b"")
+    assert soak_files.contents_of(tmp_path / "apart") != soak.contents_of(tmp_path / "both")
+
+
+def test_a_process_that_hangs_shows_its_stacks() -> None:
+    words = [sys.executable, "-X", "faulthandler", "-c", "import time; time.sleep(60)"]
+    process = subprocess.Popen(words, stderr=subprocess.PIPE, start_new_session=True)
+    assert soak._watch(process, None, 0, 1.0)
+    assert process.stderr is not None
+    with process.stderr:
+        assert b"most recent call first" in process.stderr.read()
