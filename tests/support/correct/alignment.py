@@ -229,7 +229,9 @@ class Aligner:
         if self.paired:
             good = below(exact(self.p.pair_mismatch_ratio))
             return [c for c in aligned.values() if c.with_mate or c in good]
-        enough = exact(self.p.coverage_factor) * self.coverage - TOLERANCE
+        # Of a bucket no more than a window of reads is seen.
+        seen = self.coverage if self.p.classic else min(self.coverage, self.window)
+        enough = exact(self.p.coverage_factor) * seen - TOLERANCE
         for factor in (2, 3, 4):
             if len(below(factor * self.e)) >= enough:
                 return below(factor * self.e)
