@@ -246,6 +246,9 @@ class Soak:
         if left:
             return "leftover", f"exit status {status}, left: {', '.join(map(str, left))}"
         stopped = {128 + run.signal, -run.signal} if run.signal else set()
+        if run.signal == signal.SIGINT and "ngsgpu/__main__.py" not in errors:
+            # Python itself, before a line of ours ran, ends like this.
+            stopped |= {1} if "KeyboardInterrupt" in errors else set()
         if status in stopped and (not contents or contents == self.firsts[run.command].contents):
             return "interrupted", ""
         if status in stopped:
@@ -266,6 +269,8 @@ def in_memory() -> set[str]:
 
 
 def _is_temporary(path: Path) -> bool:
+    if "ngsgpu-locks" in path.parts:  # of leased GPUs; they stay, for the next job
+        return False
     return any(part.startswith(".") for part in path.parts) or (
         path.parts[0] == "tmp" and len(path.parts) > 1
     )
