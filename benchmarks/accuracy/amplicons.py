@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import subprocess
 import sys
 import tempfile
 from collections import Counter
@@ -22,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.accuracy.adapters import NGSGPU, run
+from benchmarks.accuracy.art import draw_pairs
 from benchmarks.accuracy.depletion import LETTERS, Bases, complement
 from benchmarks.harness.document import head, write_document
 from ngsgpu.io.text.reader import read_batches
@@ -67,16 +67,8 @@ def sequence(given: argparse.Namespace, folder: Path) -> list[list[Bases]]:
     with (folder / "amplicons.fa").open("wb") as file:
         for number, own in enumerate(drawn):
             file.write(b">%d\n%s\n" % (number, own.tobytes()))
-    kind = ["-ss", given.profile]
-    if "/" in given.profile:
-        kind = ["-1", f"{given.profile}R1.txt", "-2", f"{given.profile}R2.txt"]
-    silent = [word for option in ("-ir", "-ir2", "-dr", "-dr2") for word in (option, "0")]
-    length = str(given.length)
-    subprocess.run(
-        ["art_illumina", *kind, "-amp", "-p", "-na", "-q", "-l", length, "-f", "1", *silent,
-         "-rs", str(given.seed), "-i", "amplicons.fa", "-o", "r"],
-        cwd=folder, check=True, capture_output=True,
-    )  # fmt: skip
+    options = ("-amp", "-l", given.length, "-f", 1, "-rs", given.seed)
+    draw_pairs(given.profile, "amplicons.fa", "r", folder, *options)
     return [
         [(own if mate == 0 else complement(own))[: given.length] for own in drawn]
         for mate in range(2)

@@ -39,6 +39,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.accuracy.adapters import ADAPTERS
+from benchmarks.accuracy.art import draw_pairs
 from benchmarks.accuracy.depletion import LETTERS, Bases, complement, sequences, substituted
 from benchmarks.harness.document import head, write_document
 from benchmarks.peers.commands import COMMANDS, HIDDEN, Work
@@ -130,15 +131,7 @@ def sequence(fragments: Fragments, profile: str, seed: int, shift: int, folder: 
             ]
             both = np.concatenate((ends[0], complement(ends[1])))
             file.write(b">%d\n%s\n" % (number, both.tobytes()))
-    kind = ["-ss", profile] if "/" not in profile else []
-    if not kind:
-        kind = ["-1", f"{profile}R1.txt", "-2", f"{profile}R2.txt"]
-    silent = [word for option in ("-ir", "-ir2", "-dr", "-dr2") for word in (option, "0")]
-    subprocess.run(
-        ["art_illumina", *kind, "-amp", "-p", "-na", "-q", "-l", str(LENGTH), "-f", "1", *silent,
-         "-rs", str(seed), "-i", "ends.fa", "-o", "art"],
-        cwd=folder, check=True, capture_output=True,
-    )  # fmt: skip
+    draw_pairs(profile, "ends.fa", "art", folder, "-amp", "-l", LENGTH, "-f", 1, "-rs", seed)
     for mate in (1, 2):
         with (folder / f"r{mate}.fq").open("wb") as file:
             for name, bases, scores in records(folder / f"art{mate}.fq"):

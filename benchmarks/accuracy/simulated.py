@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import shutil
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -24,6 +23,7 @@ import pysam
 
 from benchmarks.accuracy.adapters import NGSGPU, run
 from benchmarks.accuracy.amplicons import sequences_of
+from benchmarks.accuracy.art import draw_pairs
 from benchmarks.accuracy.depletion import LETTERS, Bases, complement
 from benchmarks.accuracy.spectrum import genome_of
 from benchmarks.harness.document import head, write_document
@@ -44,16 +44,9 @@ def strain_of(genome: Bases, divergence: float, rng: np.random.Generator) -> Bas
 def draw(given: argparse.Namespace, folder: Path, genome: Bases, name: str, coverage: float) -> Any:
     """Write NAME1.fq and NAME2.fq; the true bases of first and of second mates."""
     (folder / f"{name}.fa").write_bytes(b">%s\n%s\n" % (name.encode(), genome.tobytes()))
-    silent = [word for option in ("-ir", "-ir2", "-dr", "-dr2") for word in (option, "0")]
-    kind = ["-ss", given.profile]
-    if "/" in given.profile:
-        kind = ["-1", f"{given.profile}R1.txt", "-2", f"{given.profile}R2.txt"]
-    subprocess.run(
-        ["art_illumina", *kind, "-p", "-na", "-q", "-ef", *silent, "-l", str(given.length),
-         "-f", str(coverage), "-m", str(max(300, 2 * given.length + 100)), "-s", "20",
-         "-rs", str(given.seed), "-i", f"{name}.fa", "-o", name],
-        cwd=folder, check=True, capture_output=True,
-    )  # fmt: skip
+    fragments = max(300, 2 * given.length + 100)
+    options = ("-ef", "-l", given.length, "-f", coverage, "-m", fragments, "-s", 20)
+    draw_pairs(given.profile, f"{name}.fa", name, folder, *options, "-rs", given.seed)
     truth: tuple[list[Bases], list[Bases]] = ([], [])
     with pysam.AlignmentFile(str(folder / f"{name}_errFree.sam"), check_sq=False) as records:
         for record in records:

@@ -22,7 +22,6 @@ from ngsgpu.classify.index.index import (
     Limits,
     Pairs,
     WindowTaxa,
-    directory_bits,
 )
 from ngsgpu.jit import Integer, njit
 from ngsgpu.pool import map_all
@@ -291,15 +290,8 @@ def _index_of_parts(
 
     map_all(threads, condense, range(threads), name="index")
     np.cumsum(sizes, axis=0, out=sizes)
-    entry_count, location_count = sizes[-1].tolist()
-    bits = directory_bits(entry_count)
-    index = Index(
-        np.empty(((1 << bits) + 1, 2), dtype=np.uint32),
-        np.empty(entry_count, dtype=np.uint32),
-        np.empty(location_count, dtype=np.uint32),
-    )
-    index.directory[-1] = sizes[-1]
-    buckets = (1 << bits) // parts
+    index = Index.allocate(*sizes[-1].tolist())
+    buckets = (1 << index.bits) // parts
 
     def write(first: int) -> None:
         for part in range(first, parts, threads):
@@ -307,7 +299,7 @@ def _index_of_parts(
             entries, locations = (sizes[part + 1] - sizes[part]).tolist()
             first_entry, first_location = sizes[part].tolist()
             write_part(
-                words[start : start + entries], bits, first_entry, first_location,
+                words[start : start + entries], index.bits, first_entry, first_location,
                 part * buckets, (part + 1) * buckets, index.entries, index.directory,
             )  # fmt: skip
             target = slice(first_location, first_location + locations)

@@ -58,6 +58,18 @@ class Index:
     entries: NDArray[np.uint32]
     locations: NDArray[np.uint32]
 
+    @classmethod
+    def allocate(cls, entries: int, locations: int) -> Index:
+        """Arrays of an index, of which only the end of the directory is set."""
+        bits = directory_bits(entries)
+        index = cls(
+            np.empty(((1 << bits) + 1, 2), dtype=np.uint32),
+            np.empty(entries, dtype=np.uint32),
+            np.empty(locations, dtype=np.uint32),
+        )
+        index.directory[-1] = entries, locations
+        return index
+
     @property
     def bits(self) -> int:
         """Bits of a key that choose a line of the directory."""

@@ -19,7 +19,6 @@ from ngsgpu.classify.index.index import (
     MAX_IN_ENTRY,
     MIN_BITS,
     Index,
-    directory_bits,
 )
 from ngsgpu.classify.params import ALL_KEYS
 from ngsgpu.jit import Integer, njit
@@ -130,15 +129,8 @@ def thinned(index: Index, kept: int, threads: int = 1) -> Index:
 
     map_all(threads, count, range(parts), name="thin")
     np.cumsum(sizes, axis=0, out=sizes)
-    entries, locations = sizes[-1].tolist()
-    bits = directory_bits(entries)
-    result = Index(
-        np.empty(((1 << bits) + 1, 2), dtype=np.uint32),
-        np.empty(entries, dtype=np.uint32),
-        np.empty(locations, dtype=np.uint32),
-    )
-    result.directory[-1] = sizes[-1]
-    buckets = (1 << bits) // parts
+    result = Index.allocate(*sizes[-1].tolist())
+    buckets = (1 << result.bits) // parts
 
     def write(part: int) -> None:
         (first_entry, first_location), (_, last_location) = sizes[part : part + 2].tolist()
@@ -148,8 +140,8 @@ def thinned(index: Index, kept: int, threads: int = 1) -> Index:
             condensed, result.locations[first_location:last_location],
         )  # fmt: skip
         write_part(
-            condensed, bits, first_entry, first_location, part * buckets, (part + 1) * buckets,
-            result.entries, result.directory,
+            condensed, result.bits, first_entry, first_location,
+            part * buckets, (part + 1) * buckets, result.entries, result.directory,
         )  # fmt: skip
 
     map_all(threads, write, range(parts), name="thin")
