@@ -98,7 +98,7 @@ def test_what_the_workflows_of_the_repository_call() -> None:
     folder = ROOT / ".github/workflows"
     jobs = {
         name: yaml.safe_load((folder / f"{name}.yml").read_text())["jobs"]
-        for name in ("ci", "release")
+        for name in ("ci", "gpu", "release")
     }
 
     def commands(name: str) -> str:
@@ -110,5 +110,6 @@ def test_what_the_workflows_of_the_repository_call() -> None:
         assert command in commands("ci")
     for command in ("scripts/wheel-check dist", "mkdocs build --strict", "docker push"):
         assert command in commands("release")
+    assert "scripts/gpu-check" in commands("gpu")
     supported = re.findall(r"3\.\d+", " ".join(jobs["ci"]["wheel"]["strategy"]["matrix"]["python"]))
     assert supported == ["3.11", "3.12", "3.13"]
