@@ -8,12 +8,14 @@ from typing import Any
 
 import pytest
 import yaml
+from rattler_build import Stage0Recipe, VariantConfig
 
 from ngsgpu._version import __version__
 from tests.support.workflow import ROOT
 
 NAMES = {"isal": "python-isal", "matplotlib": "matplotlib-base", "snakemake": "snakemake-minimal"}
-RECIPE = yaml.safe_load((ROOT / "packaging/conda/recipe/recipe.yaml").read_text())
+FOLDER = ROOT / "packaging/conda/recipe"
+RECIPE = yaml.safe_load((FOLDER / "recipe.yaml").read_text())
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
 
@@ -73,6 +75,23 @@ def test_recipe_has_the_dependencies_of_the_package() -> None:
     assert RECIPE["requirements"]["run_constraints"] == [
         f"snakemake-minimal {by_name([snakemake])['snakemake-minimal']}"
     ]
+
+
+def test_rattler_build_reads_two_variants_of_the_recipe() -> None:
+    variants = VariantConfig.from_file(FOLDER / "variants.yaml")
+    rendered = Stage0Recipe.from_file(FOLDER / "recipe.yaml").render(variants)
+    cpu, cuda = (own.recipe.to_dict() for own in rendered)
+    assert cpu["package"] == cuda["package"] == {"name": "ngsgpu", "version": __version__}
+    assert [own["build"]["string"].partition("_")[0] for own in (cpu, cuda)] == ["cpu", "cuda"]
+    # The higher number makes machines with a driver take it.
+    assert cpu["build"]["number"] < cuda["build"]["number"]
+    more = set(cuda["requirements"]["run"]) - set(cpu["requirements"]["run"])
+    assert {own.partition(" ")[0] for own in more} >= {"__cuda", "cupy", "cuda-nvrtc"}
+    # What the channels' own checks ask of a recipe.
+    assert all(cpu["about"][key] for key in ("homepage", "license", "license_file", "summary"))
+    assert cpu["requirements"]["run_exports"]
+    assert cpu["extra"]["recipe-maintainers"]
+    assert cpu["tests"]
 
 
 def test_images_are_made_of_what_the_wheel_is_made_of() -> None:
