@@ -125,7 +125,7 @@ def test_what_the_workflows_of_the_repository_call() -> None:
             step.get("run", "") for job in jobs[name].values() for step in job["steps"]
         )
 
-    for command in (".ci/run", "scripts/wheel-check", "mkdocs build --strict"):
+    for command in (".ci/run", "make demo", "scripts/wheel-check", "mkdocs build --strict"):
         assert command in commands("ci")
     for command in ("scripts/wheel-check dist", "mkdocs build --strict", "docker push"):
         assert command in commands("release")
