@@ -38,9 +38,7 @@ HEAD = """\
 Output on a GPU must be that of the CPU, to the byte, which
 [`scripts/gpu-check`](gpu.md#checking-a-machine) checks. `scripts/gpu_results.py` makes this page
 from its results, `benchmarks/results/*gpu-check*.json`; a [workflow](gpu.md#every-week) makes new
-ones every week where a machine with a GPU is attached.
-
-## The latest results
+ones every week where a machine with a GPU is attached. Its steps:
 """
 
 
@@ -103,20 +101,21 @@ def table(lines: list[list[str]]) -> str:
     return head + "|---" * len(lines[0]) + "|\n" + "".join(body)
 
 
-def latest(found: list[Run]) -> str:
-    """For each kind of GPU the latest result of every step."""
-    lines = [["GPU", "step", "result", "time, s", "date", "commit", "driver", "CuPy", "note"]]
-    for kind in sorted({run.gpus for run in found}):
-        own = [run for run in found if run.gpus == kind]
-        for name, about in STEPS.items():
-            run = next((run for run in reversed(own) if name in run.steps), None)
-            if run is None:
-                continue
-            step, driver = run.steps[name], run.result["machine"]["gpus"][0]["driver"]
-            cupy = run.result["versions"]["CuPy"].removeprefix("cupy-")
-            seconds = f"{step['seconds']:,.0f}"
-            result = [f"{name}: {about}", outcome(step), seconds, run.date, run.commit]
-            lines.append([kind, *result, driver, cupy, run.note])
+def latest(kind: str, found: list[Run]) -> str:
+    """The latest result of every step on a kind of GPU."""
+    own = [run for run in found if run.gpus == kind]
+    lines = [["step", "result", "time, s", "date", "commit", "driver", "CuPy", "note"]]
+    for name in STEPS:
+        run = next((run for run in reversed(own) if name in run.steps), None)
+        if run is None:
+            continue
+        step, driver = run.steps[name], run.result["machine"]["gpus"][0]["driver"]
+        cupy = run.result["versions"]["CuPy"].removeprefix("cupy-")
+        # Where something failed, the note is about that.
+        failures = {own["result"] for own in run.steps.values()} - {"passed"}
+        note = run.note if step["result"] != "passed" or not failures else ""
+        time = f"{step['seconds']:,.0f}"
+        lines.append([name, outcome(step), time, run.date, run.commit, driver, cupy, note])
     return table(lines)
 
 
@@ -132,7 +131,10 @@ def history(found: list[Run]) -> str:
 def page() -> dict[Path, str]:
     """The page's path and text."""
     found = runs()
-    return {PAGE: f"{HEAD}\n{latest(found)}\n## All runs\n\n{history(found)}"}
+    parts = [HEAD, *(f"- {name}: {about}" for name, about in STEPS.items()), ""]
+    for kind in sorted({run.gpus for run in found}):
+        parts += [f"## {kind}, the latest results", "", latest(kind, found)]
+    return {PAGE: "\n".join([*parts, "## All runs", "", history(found)])}
 
 
 if __name__ == "__main__":
