@@ -131,4 +131,4 @@ def test_what_the_workflows_of_the_repository_call() -> None:
         assert command in commands("release")
     assert "scripts/gpu-check" in commands("gpu")
     supported = re.findall(r"3\.\d+", " ".join(jobs["ci"]["wheel"]["strategy"]["matrix"]["python"]))
-    assert supported == ["3.11", "3.12", "3.13"]
+    assert supported == ["3.11", "3.12", "3.13", "3.14"]
