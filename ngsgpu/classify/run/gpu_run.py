@@ -53,6 +53,9 @@ SHARE_OF_MEMORY: Final = 0.5
 SHARE_FOR_RECORDS: Final = 0.25
 """The same for records that are written when they are called."""
 
+_MANY_BATCHES: Final = 8
+"""With these it pays to load beside the first pass what compresses the outputs of the second."""
+
 _NAME_TILE: Final = 256
 """Queries of a block that copies names."""
 
@@ -257,6 +260,8 @@ class GpuSampleRun(SampleRun):
                 else:
                     kept.append(None)
                     second.keep(second.prepare(batch.to_host(taxa)))
+                if len(kept) == _MANY_BATCHES:
+                    self._outputs.load_packers()
             look.finish()
             target_filter = self._target_filter(counter, evidence)
             batches = _again(kept, second.blocks(self._engine))
