@@ -14,7 +14,6 @@ import argparse
 import json
 import os
 import statistics
-import subprocess
 import sys
 import zlib
 from collections.abc import Sequence
@@ -33,8 +32,10 @@ from benchmarks.harness.tables import markdown
 SCHEMA: Final = "ngsgpu.benchmark.whole_host"
 SCHEMA_VERSION: Final = 1
 CHROMOSOME: Final = 130_000_000
-REPEATS: Final = ((300, 2_600, 0.12), (6_000, 16, 0.1))
-"""Families: length, copies a million bases, divergence; of Alu 1 in 2,600 bases, L1 a tenth."""
+REPEATS: Final = ((300, 350, 0.12), (6_000, 16, 0.1))
+"""Families: length, copies a million bases, share of substitutions, as of Alu and L1."""
+
+LINE: Final = 80
 
 LENGTH: Final = 100
 FRAGMENT: Final = 350
@@ -42,13 +43,25 @@ LETTERS: Final = np.frombuffer(b"ACGT", dtype=np.uint8)
 
 
 def make_chromosome(path: Path, bases: int, seed: int) -> Path:
-    """Write a chromosome as FASTA."""
-    command = [sys.executable, str(ROOT / "scripts/synthetic_genome.py"), str(path)]
-    command += ["--length", str(bases), "--seed", str(seed), "--name", path.stem, "--gc", "0.41"]
+    """Write a chromosome as FASTA; the families of repeats are those of all chromosomes."""
+    rng = np.random.default_rng(seed)
+    text = LETTERS[(rng.random(bases, dtype=np.float32) * 4).astype(np.uint8)]
+    ancestors = np.random.default_rng(0)
     for length, copies, divergence in REPEATS:
-        number = copies * bases // 4_000_000  # half of the room stays free
-        command += ["--repeat", f"{length},{max(1, number)},{divergence}"]
-    subprocess.run(command, check=True)
+        ancestor = LETTERS[ancestors.integers(0, 4, length)]
+        starts = rng.integers(0, bases - length, copies * bases // 1_000_000)
+        for begin in range(0, len(starts), 10_000):
+            own = np.tile(ancestor, (len(starts[begin : begin + 10_000]), 1))
+            changed = rng.random(own.shape, dtype=np.float32) < divergence
+            own[changed] = LETTERS[rng.integers(0, 4, int(changed.sum()))]
+            text[starts[begin : begin + 10_000, None] + np.arange(length)] = own
+    lines = np.full((-(-bases // LINE), LINE + 1), ord("\n"), dtype=np.uint8)
+    whole = bases // LINE
+    lines[:whole, :LINE] = text[: whole * LINE].reshape(-1, LINE)
+    lines[whole:, : bases - whole * LINE] = text[whole * LINE :]
+    with path.open("wb") as file:
+        file.write(f">{path.stem}\n".encode())
+        file.write(lines.data)
     return path
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.deplete.index import HostIndex, groups_for
-from ngsgpu.deplete.kmers import GROUP, insert, sample
+from ngsgpu.deplete.kmers import GROUP, distinct, insert, sample
 from ngsgpu.deplete.params import IndexParameters
 from ngsgpu.device.memory import format_size
 from ngsgpu.errors import HostMemoryError, InputError, UsageError
@@ -81,7 +81,7 @@ class _Found:
     def take(self, number: int) -> NDArray[np.uint64]:
         """Take the hashes of a part, sorted and distinct."""
         part, self.parts[number] = self.parts[number], []
-        return np.unique(np.concatenate(part)) if part else np.empty(0, dtype=np.uint64)
+        return distinct(np.concatenate(part)) if part else np.empty(0, dtype=np.uint64)
 
 
 def plan_index(paths: Paths, parameters: IndexParameters) -> tuple[int, int]:
@@ -194,7 +194,7 @@ def _read(
         at = 0
         for begin, stop, end in own.bounds:
             at += sample(own.data, begin, stop, end, sampling, parameters.max_repeats, room[at:])
-        return np.unique(room[:at]), own.letters
+        return distinct(room[:at]), own.letters
 
     stretches = (own for path in paths for own in _stretches(path, options, found))
     with working(options.threads, hashes, stretches, name="index") as sampled:
