@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from mmap import mmap
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -27,6 +28,7 @@ _STRETCH: Final = 1 << 22
 """Letters that a task takes."""
 
 _PARTS: Final = 64
+_PIECE: Final = 1 << 17
 _PART_SHIFT: Final = np.uint64(58)
 _SORTERS: Final = 8
 """Parts that are sorted at a time: with their copies, less than the table takes afterwards."""
@@ -54,19 +56,47 @@ class _Stretches(NamedTuple):
 
 
 @dataclass(slots=True)
+class _Part:
+    """Hashes with the same highest bits, in pieces of memory that go back to the system at once.
+
+    Attributes:
+        pieces: uint64[_PIECE] each.
+        used: how many hashes the last piece has.
+    """
+
+    pieces: list[NDArray[np.uint64]] = field(default_factory=list)
+    used: int = _PIECE
+
+    def add(self, hashes: NDArray[np.uint64]) -> None:
+        """Append hashes."""
+        while len(hashes):
+            if self.used == _PIECE:
+                self.pieces.append(np.frombuffer(mmap(-1, 8 * _PIECE), dtype=np.uint64))
+                self.used = 0
+            end = min(_PIECE, self.used + len(hashes))
+            taken = end - self.used
+            self.pieces[-1][self.used : end] = hashes[:taken]
+            self.used, hashes = end, hashes[taken:]
+
+    def distinct(self) -> NDArray[np.uint64]:
+        """The hashes, sorted and distinct."""
+        if not self.pieces:
+            return np.empty(0, dtype=np.uint64)
+        return distinct(np.concatenate([*self.pieces[:-1], self.pieces[-1][: self.used]]))
+
+
+@dataclass(slots=True)
 class _Found:
     """Hashes of k-mers, by their highest bits.
 
     Attributes:
-        parts: sorted arrays of uint64.
+        parts: hashes with the same ones.
         sequences: they are from.
         bases: letters of these.
         size: number of hashes.
     """
 
-    parts: list[list[NDArray[np.uint64]]] = field(
-        default_factory=lambda: [[] for _ in range(_PARTS)]
-    )
+    parts: list[_Part] = field(default_factory=lambda: [_Part() for _ in range(_PARTS)])
     sequences: int = 0
     bases: int = 0
     size: int = 0
@@ -74,14 +104,13 @@ class _Found:
     def add(self, hashes: NDArray[np.uint64]) -> None:
         """Add sorted hashes."""
         for part, own in zip(self.parts, parts_of(hashes), strict=True):
-            if len(own):
-                part.append(own.copy())
+            part.add(own)
         self.size += len(hashes)
 
     def take(self, number: int) -> NDArray[np.uint64]:
         """Take the hashes of a part, sorted and distinct."""
-        part, self.parts[number] = self.parts[number], []
-        return distinct(np.concatenate(part)) if part else np.empty(0, dtype=np.uint64)
+        part, self.parts[number] = self.parts[number], _Part()
+        return part.distinct()
 
 
 def plan_index(paths: Paths, parameters: IndexParameters) -> tuple[int, int]:
