@@ -20,8 +20,8 @@ from ngsgpu.assemble.graph import Graph, graph_of, index_bits, place_type, selec
 from ngsgpu.assemble.params import UnitigParameters, check_odd
 from ngsgpu.assemble.stats import UnitigSummary, summary_of
 from ngsgpu.assemble.text import write_text
-from ngsgpu.device.memory import format_size
-from ngsgpu.errors import DeviceMemoryError, HostMemoryError, UsageError, output_error
+from ngsgpu.device.plan import Allocation, HostPlan
+from ngsgpu.errors import DeviceMemoryError, UsageError, output_error
 from ngsgpu.io.output.atomic import AtomicFile, check_distinct, commit_all
 from ngsgpu.io.output.temporary import temporary_folder
 from ngsgpu.io.paths import Paths, is_stream, listed, own_descriptor
@@ -267,7 +267,7 @@ def compacted(solid: Solid, options: RunOptions, *, walked: bool) -> tuple[Graph
             cause = str(error).partition(";")[0]
         _LOG.info("%s; compacting on the CPU", cause)
     if not isinstance(kmers, np.ndarray):
-        _check_memory(len(kmers), k, kmers.shape[1], options)
+        plan_graph(len(kmers), k, kmers.shape[1], options).check()
         kmers, counts = kmers.get(), counts.get()
     graph = graph_of(kmers, counts, k, options.threads)
     return graph, find_unitigs(graph, options.threads)
@@ -312,7 +312,7 @@ def solid_kmers(
 
     sizes = map_all(options.threads, count, pieces, name="solid")
     places = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
-    _check_memory(int(places[-1]), database.parameters.kmer, words, options)
+    plan_graph(int(places[-1]), database.parameters.kmer, words, options).check()
     kmers = np.empty((int(places[-1]), words), dtype=np.uint64)
     counts = np.empty(len(kmers), dtype=np.uint16)
 
@@ -325,20 +325,28 @@ def solid_kmers(
     return kmers, counts
 
 
-def _check_memory(size: int, k: int, words: int, options: RunOptions) -> None:
-    """Refuse a graph that does not fit: k-mers, neighbours, marks, and at worst a unitig each."""
+def plan_graph(size: int, k: int, words: int, options: RunOptions) -> HostPlan:
+    """Plan the memory of a graph: k-mers, neighbours, marks, and at worst a unitig each.
+
+    Args:
+        size: number of k-mers.
+        k: their length.
+        words: 64-bit words of a k-mer.
+        options: threads and memory budget.
+    """
     place = np.dtype(place_type(size)).itemsize
     node = 8 * words + 2 + 1 + 2 * place + 1 + place
     unitig = 4 * place + 4 * 8
-    needed = (
-        INTERPRETER_BYTES
-        + size * (node + unitig)
-        + place * (1 << index_bits(size, k))
-        + options.threads * _TEXT_BYTES
+    return HostPlan(
+        doing=f"the graph of {size:,} k-mers",
+        about="up to ",
+        allocations=(
+            Allocation("program", INTERPRETER_BYTES),
+            Allocation("k-mers", size * node),
+            Allocation("unitigs", size * unitig),
+            Allocation("index", place * (1 << index_bits(size, k))),
+            Allocation("text", options.threads * _TEXT_BYTES),
+        ),
+        budget=options.budget,
+        remedies=("a higher `min_abundance`",),
     )
-    if needed > options.budget:
-        raise HostMemoryError(
-            f"the graph of {size:,} k-mers takes up to {format_size(needed)} of memory and "
-            f"{format_size(options.budget)} may be used; raise `min_abundance`, or use "
-            f"`memory='{-(-needed >> 20)}M'` on a machine that has it"
-        )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import click
 
 from ngsgpu.cli.options import (
+    DryRun,
     FirstOutputs,
     HostRun,
     InterleavedInput,
@@ -112,7 +113,7 @@ def deplete_index(
         "--exclude",
     ),
     keep_kmers: KeepKmers = False,
-    dry_run: bool = flag("Print the plan from the file sizes; write nothing.", "--dry-run"),
+    dry_run: DryRun = False,
     *,
     parameters: IndexParameters,
     run: HostRun,
@@ -126,15 +127,11 @@ def deplete_index(
     ngsgpu deplete-index GRCh38.fa.gz -o human.idx
     """
     from ngsgpu.deplete.build import build_index, plan_index
-    from ngsgpu.device.memory import format_size
+    from ngsgpu.run.dry_run import show_plan
 
     options = cpu_options(run)
     if dry_run:
-        needed, size = plan_index([*references, *(exclude or [])], parameters)
-        click.echo(
-            f"memory   about {format_size(needed)} of {format_size(options.budget)}\n"
-            f"index    about {format_size(size)}"
-        )
+        show_plan(plan_index([*references, *(exclude or [])], parameters, options), options, None)
         return
     index = build_index(
         references, parameters, exclude=exclude or (), keep_kmers=keep_kmers, options=options

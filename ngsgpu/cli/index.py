@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Final, Literal
 
-import click
-
 from ngsgpu.cli.options import Compute, Memory, OneGpuRun
 from ngsgpu.cli.run import open_run, say
 from ngsgpu.declared.options import argument, flag, option
@@ -65,7 +63,8 @@ def build(
     ngsgpu index build reference.fa.gz -o reference
     """
     from ngsgpu.errors import UsageError
-    from ngsgpu.suffix.build import build_index, plan_index
+    from ngsgpu.run.dry_run import show_plan
+    from ngsgpu.suffix.build import build_index, plan_gpu, plan_index
 
     if out is None and not dry_run:
         if kind != "bwa" or reference == "-":
@@ -77,10 +76,10 @@ def build(
         if kind in ("sa", "bwt")
         else (("ngsgpu.suffix.gpu", "ngsgpu.suffix.bucket.text"), None)
     )
-    with open_run(run, *kernels, max_gpus=most) as (device, options):
+    with open_run(run, *kernels, max_gpus=most) as (_, options):
         if dry_run or out is None:
-            lines = plan_index(reference, kind, options)
-            click.echo("\n".join([f"backend  {device}", *lines]))
+            plan = plan_index(reference, kind, options)
+            show_plan(plan, options, None, lambda: plan_gpu(plan, kind, options))
             return
         say(build_index(reference, out, kind, options), run.quiet)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -15,12 +15,13 @@ from ngsgpu.deplete.index import HostIndex, groups_for
 from ngsgpu.deplete.kmers import GROUP, insert, sample
 from ngsgpu.deplete.params import IndexParameters
 from ngsgpu.device.memory import format_size
-from ngsgpu.errors import HostMemoryError, InputError, UsageError
+from ngsgpu.device.plan import Allocation, HostPlan
+from ngsgpu.errors import InputError, UsageError
 from ngsgpu.io.compress.source import unpacked_size
 from ngsgpu.io.paths import Paths, listed
 from ngsgpu.io.text.reader import read_batches
 from ngsgpu.pool import working
-from ngsgpu.run.options import INTERPRETER_BYTES, RunOptions
+from ngsgpu.run.options import INTERPRETER_BYTES, RunOptions, reading_bytes
 from ngsgpu.run.progress import Progress, say_if_compiling
 
 _STRETCH: Final = 1 << 22
@@ -83,8 +84,13 @@ class _Found:
             yield own
 
 
-def plan_index(paths: Paths, parameters: IndexParameters) -> tuple[int, int]:
-    """Memory that building takes and size of the index, in bytes, estimated from file sizes.
+def plan_index(paths: Paths, parameters: IndexParameters, options: RunOptions) -> HostPlan:
+    """Plan the memory of building from the sizes of the files.
+
+    Args:
+        paths: files of sequences, and of those that are left out.
+        parameters: which k-mers are kept.
+        options: threads and memory budget.
 
     Raises:
         InputError: a file is missing.
@@ -94,10 +100,15 @@ def plan_index(paths: Paths, parameters: IndexParameters) -> tuple[int, int]:
         if not Path(path).exists():
             raise InputError(path, "there is no such file", "check the path")
     letters = sum(map(unpacked_size, paths))
-    kmers = letters // parameters.one_in
-    table = groups_for(kmers) * GROUP * 4
-    longest = max(map(unpacked_size, paths), default=0) // 8
-    return INTERPRETER_BYTES + 8 * kmers + table + longest, table
+    plan = plan_kmers(letters // parameters.one_in, parameters, options.budget)
+    index = plan.allocations[-1].bytes
+    return replace(
+        plan,
+        about="about ",
+        allocations=(*plan.allocations, Allocation("reading", reading_bytes(options, 1))),
+        sizes={"index_bytes": index},
+        notes=(f"index    about {format_size(index)}",),
+    )
 
 
 def build_index(
@@ -197,28 +208,29 @@ def _read(
         for own, letters in sampled:
             found.add(own)
             advance(letters)
-            check_memory(found.size, parameters, options.budget)
+            plan_kmers(found.size, parameters, options.budget).check()
     return found
 
 
-def check_memory(kmers: int, parameters: IndexParameters, budget: int) -> None:
-    """Check that k-mers and their table fit into memory.
+def plan_kmers(kmers: int, parameters: IndexParameters, budget: int) -> HostPlan:
+    """Plan the memory of k-mers and their table.
 
     Args:
         kmers: their number.
         parameters: by which they are sampled.
         budget: bytes that may be used.
-
-    Raises:
-        HostMemoryError: they do not.
     """
-    needed = INTERPRETER_BYTES + 8 * kmers + groups_for(kmers) * GROUP * 4
-    if needed > budget:
-        raise HostMemoryError(
-            f"indexing takes more than {format_size(needed)} of memory and {format_size(budget)} "
-            f"may be used; sample fewer k-mers (`one_in={2 * parameters.one_in}`), or build the "
-            "index on a machine with more memory"
-        )
+    return HostPlan(
+        doing="indexing",
+        about="at least ",
+        allocations=(
+            Allocation("program", INTERPRETER_BYTES),
+            Allocation("k-mers", 8 * kmers),
+            Allocation("index", groups_for(kmers) * GROUP * 4),
+        ),
+        budget=budget,
+        remedies=(f"`one_in={2 * parameters.one_in}`, which samples fewer k-mers",),
+    )
 
 
 def _stretches(path: str | Path, options: RunOptions, found: _Found) -> Iterator[_Stretches]:

@@ -1,17 +1,19 @@
-"""GPU memory of a run: planned before allocation, placed, and reported.
+"""Memory of a run: planned before allocation, placed, and reported.
 
 A stage lists what it takes (``Allocation``) by each of its plans, from the best one to the one that
 takes least. What is in use at a time, the shares of several GPUs, the choice of a plan that fits
-the budget (``gpu_memory`` or the free memory), and the messages are the same for all stages
-(``MemoryPlan``, ``first_fitting``).
+the budget (``memory``, ``gpu_memory`` or what is free), and the messages are the same for all
+stages (``HostPlan``, ``MemoryPlan``, ``first_fitting``).
 """
 
 from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass, replace
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Final, Self, TypeVar
 
 from ngsgpu.device.arena import ALIGNMENT
@@ -19,11 +21,11 @@ from ngsgpu.device.errors import cuda_errors
 from ngsgpu.device.memory import format_size
 from ngsgpu.device.spread import share_bytes
 from ngsgpu.device.team import free_unused
-from ngsgpu.errors import DeviceError, DeviceMemoryError
+from ngsgpu.errors import DeviceError, DeviceMemoryError, HostMemoryError, NgsgpuError
 
 _LOG = logging.getLogger(__name__)
 _Result = TypeVar("_Result")
-_Plan = TypeVar("_Plan", bound="MemoryPlan")
+_Plan = TypeVar("_Plan", bound="Plan")
 
 _ADVICE: Final = ("use a GPU with more memory", "raise `gpu_memory`")
 _LAST_ADVICE: Final = "or use `backend='cpu'`"
@@ -35,6 +37,9 @@ ROUNDING_BYTES: Final = 1 << 20
 _RESERVE: Final = 512 << 20
 """Reserve for CUDA's own use when kernels are loaded and launched, and for fragmentation."""
 
+
+_ESTIMATE_MARGIN: Final = 1.05
+"""Safety factor on estimates in advice."""
 
 STEPS: Final = ("building", "working")
 """Steps of a stage that builds tables, and works with them."""
@@ -62,11 +67,6 @@ class Allocation:
     on_host: bool = False
 
 
-def listed(allocations: Iterable[Allocation]) -> list[dict[str, Any]]:
-    """Allocations as JSON."""
-    return [asdict(own) for own in allocations]
-
-
 def peak_bytes(allocations: Iterable[Allocation]) -> int:
     """The most that allocations take at a time."""
     listed = list(allocations)
@@ -75,35 +75,112 @@ def peak_bytes(allocations: Iterable[Allocation]) -> int:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MemoryPlan:
-    """Memory of a run on each of its GPUs.
+class Plan(ABC):
+    """Memory of a run, in one place.
 
     Attributes:
         doing: the work, as ``correcting 1,000 reads``.
         allocations: the memory that it takes.
-        budget: GPU memory budget in bytes.
+        budget: memory budget in bytes.
+        remedies: options with which it may fit, as shown to users, besides those for all stages.
+    """
+
+    doing: str
+    allocations: tuple[Allocation, ...]
+    budget: int
+    remedies: tuple[str, ...] = ()
+
+    @property
+    def total(self) -> int:
+        """The most that is in use at a time."""
+        return peak_bytes(own for own in self.allocations if not own.on_host)
+
+    @property
+    def fits(self) -> bool:
+        """Whether it may be taken."""
+        return self.total <= self.budget
+
+    def bytes_of(self, name: str) -> int:
+        """Bytes of an allocation, if it is not moved; 0 without."""
+        return sum(own.bytes for own in self.allocations if own.name == name and not own.on_host)
+
+    @abstractmethod
+    def refusal(self) -> NgsgpuError:
+        """The error that says what does not fit."""
+
+    def check(self) -> None:
+        """Refuse a plan that does not fit.
+
+        Raises:
+            HostMemoryError: names the memory needed and the budget, and what would help.
+            DeviceMemoryError: likewise, of a GPU.
+        """
+        if not self.fits:
+            raise self.refusal()
+
+    def line(self) -> str:
+        """The plan for people."""
+        parts = ", ".join(f"{own.name} {format_size(own.bytes)}" for own in self.allocations)
+        return f"{format_size(self.total)} of {format_size(self.budget)}: {parts}"
+
+    def document(self) -> dict[str, Any]:
+        """The plan as JSON."""
+        return {"planned_bytes": self.total, "budget_bytes": self.budget}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostPlan(Plan):
+    """Memory of a run on the host.
+
+    Attributes:
+        about: ``about ``, ``up to `` or ``at least ``; empty: the size is exact.
+        sizes: of the inputs and outputs, by their keys in the statistics.
+        notes: lines for people about the inputs and outputs.
+    """
+
+    HOLDS_ON_GPU: ClassVar[bool] = True
+    """Whether a run on GPUs takes this memory as well."""
+
+    about: str = ""
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    def document(self) -> dict[str, Any]:
+        """See ``Plan``."""
+        return {**self.sizes, **Plan.document(self)}
+
+    def refusal(self) -> HostMemoryError:
+        """See ``Plan``."""
+        wanted = self.total * (_ESTIMATE_MARGIN if self.about == "about " else 1)
+        memory = f"`memory='{math.ceil(wanted / (1 << 20))}M'` on a machine that has it"
+        return HostMemoryError(
+            f"{self.doing} takes {self.about}{format_size(self.total)} of memory and "
+            f"{format_size(self.budget)} may be used; try {', or '.join([*self.remedies, memory])}"
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryPlan(Plan):
+    """Memory of a run on each of its GPUs.
+
+    Attributes:
         host_budget: pinned host memory budget in bytes.
         reading: bytes for reading, in addition to the reads, before everything else; 0 if that is
             done.
         divided_over: GPUs that have a share of the reads and the tables each, which those
             allocations are; 1 where every GPU has all of them.
         divided_tables: bytes of the tables that are divided.
+        beyond: the most that the kernels take, as ``2,147,483,647 letters``, if this is more.
     """
 
     WORK: ClassVar[str] = "working"
     """What the work is called in the statistics."""
 
-    doing: str
-    allocations: tuple[Allocation, ...]
-    budget: int
     host_budget: int = 0
     reading: int = 0
     divided_over: int = 1
     divided_tables: int = 0
-
-    def bytes_of(self, name: str) -> int:
-        """Bytes of an allocation on the GPU; 0 without."""
-        return sum(own.bytes for own in self.allocations if own.name == name and not own.on_host)
+    beyond: str = ""
 
     @property
     def reads(self) -> int:
@@ -139,11 +216,6 @@ class MemoryPlan:
         )
 
     @property
-    def total(self) -> int:
-        """The most that is in use on the GPU at a time."""
-        return peak_bytes(own for own in self.allocations if not own.on_host)
-
-    @property
     def host(self) -> int:
         """Pinned host memory."""
         return sum(own.bytes for own in self.allocations if own.on_host)
@@ -151,7 +223,8 @@ class MemoryPlan:
     @property
     def fits(self) -> bool:
         """Whether it may be taken."""
-        return self.total <= self.budget and self.host <= self.host_budget
+        within = self.total <= self.budget and self.host <= self.host_budget
+        return within and not self.beyond
 
     @property
     def moved(self) -> list[str]:
@@ -160,10 +233,15 @@ class MemoryPlan:
 
     def advice(self) -> list[str]:
         """With what it may fit, as shown to users."""
-        return list(_ADVICE)
+        return [*self.remedies, *_ADVICE]
 
     def refusal(self) -> DeviceMemoryError:
         """The error that says what does not fit."""
+        if self.beyond:
+            return DeviceMemoryError(
+                f"{self.doing} is too large for a GPU, which takes {self.beyond}; "
+                f"{', '.join([*self.remedies, _LAST_ADVICE]).removeprefix('or ')}"
+            )
         advice = ", ".join([*self.advice(), _LAST_ADVICE])
         host, budget = format_size(self.host), format_size(self.budget)
         if self.total <= self.budget:
@@ -265,31 +343,13 @@ class GpuMemory:
     free: int
     budget: int
 
-    def require(self, needed: int, what: str) -> None:
-        """Refuse what does not fit.
-
-        Args:
-            needed: bytes.
-            what: that need them, as ``the minhash tables``.
-
-        Raises:
-            DeviceError: the budget is smaller; the message names both.
-        """
-        if needed > self.budget:
-            raise DeviceMemoryError(
-                f"{what} need {format_size(needed)} of GPU memory and {format_size(self.budget)} "
-                f"may be used ({format_size(self.free)} of {format_size(self.total)} are free); "
-                f"{ADVICE}"
-            )
-
 
 def gpu_memory(limit: int | None = None) -> GpuMemory:
     """Query the memory of the current GPU.
 
     Args:
         limit: memory limit of the run in bytes (``gpu_memory``); None: free memory minus a
-            reserve
-            for CUDA itself.
+            reserve for CUDA itself.
 
     Raises:
         DeviceError: CUDA does not respond.
@@ -302,6 +362,21 @@ def gpu_memory(limit: int | None = None) -> GpuMemory:
         free += cupy.get_default_memory_pool().free_bytes()
     usable = max(0, free - _RESERVE)
     return GpuMemory(total, free, usable if limit is None else min(limit, usable))
+
+
+def plan_on_gpu(
+    doing: str, limit: int | None, *allocations: Allocation, beyond: str = ""
+) -> MemoryPlan:
+    """Plan memory of the current GPU.
+
+    Args:
+        doing: the work, as ``the minhash tables``.
+        limit: memory limit of the run in bytes; None: free memory.
+        allocations: the memory that it takes.
+        beyond: see ``MemoryPlan``.
+    """
+    budget = gpu_memory(limit).budget
+    return MemoryPlan(doing=doing, allocations=allocations, budget=budget, beyond=beyond)
 
 
 def largest_array_bytes(limit: int | None, there: int = 0) -> int:

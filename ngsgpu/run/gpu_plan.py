@@ -10,14 +10,14 @@ from ngsgpu.device.plan import MemoryPlan, gpu_memory
 from ngsgpu.device.team import Team
 from ngsgpu.readset.gpu import ReadMemory, reading_bytes
 from ngsgpu.readset.gpu_divided import are_linked
-from ngsgpu.run.options import HostPlan, RunOptions
+from ngsgpu.run.options import ReadSetPlan, RunOptions
 from ngsgpu.run.staged import Parameters
 
 M = TypeVar("M", bound=MemoryPlan)
 
 
 def plan_free_memory(
-    plan_team: Callable[..., M], run: HostPlan, parameters: Parameters, options: RunOptions
+    plan_team: Callable[..., M], run: ReadSetPlan, parameters: Parameters, options: RunOptions
 ) -> M:
     """Plan a run on the current GPU, and those after it, from its free memory.
 

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, ClassVar, Self
 
 from ngsgpu.device.errors import cuda_errors
+from ngsgpu.device.plan import MemoryPlan
 from ngsgpu.device.team import limited_gpu_memory
 from ngsgpu.errors import DeviceMemoryError
 from ngsgpu.io.gpu.feed import say_read_by_cpu
@@ -41,6 +42,8 @@ class GpuRun(StagedRun[P]):
     backend = "cuda"
     ON_CPU: ClassVar[type[CpuRun[Any]]]
     """The same run on the CPU."""
+    PLAN: ClassVar[Callable[..., MemoryPlan]]
+    """Plans the memory from what is free, of a plan for the CPU, parameters and options."""
     reads: DeviceReadSet | ReadSet
     layouts: tuple[ReadFilesLayout, ...] | None = None
 

@@ -10,13 +10,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
+from ngsgpu.device.memory import format_size
 from ngsgpu.errors import UsageError
 from ngsgpu.io.compress.source import is_compressed
 from ngsgpu.io.inputs import ReadFiles, keep_streams, pair_inputs, warn_of_mates
@@ -25,14 +26,14 @@ from ngsgpu.io.paths import Paths, check_distinct
 from ngsgpu.io.reread import unchanged
 from ngsgpu.io.text.reader import PhredOffset
 from ngsgpu.readset import ReadSet
-from ngsgpu.run.options import Contents, HostPlan, RunOptions, chunk_bytes_within, on_backend
+from ngsgpu.run.dry_run import show_plan
+from ngsgpu.run.options import Contents, ReadSetPlan, RunOptions, chunk_bytes_within, on_backend
 from ngsgpu.run.progress import Progress, say_if_compiling
 from ngsgpu.run.staged import Parameters, StagedRun
 from ngsgpu.run.statistics import RunStatistics
 
 P = TypeVar("P", bound=Parameters)
 R = TypeVar("R", bound=StagedRun[Any])
-M = TypeVar("M", bound=HostPlan)
 S = TypeVar("S", bound=RunStatistics)
 T = TypeVar("T")
 
@@ -50,21 +51,19 @@ class OpenFiles(NamedTuple):
 
 
 @dataclass(frozen=True)
-class ReadSetDriver(Generic[P, R, M]):
+class ReadSetDriver(Generic[P, R]):
     """Runs a stage.
 
     Attributes:
         parameters: makes the default parameters.
         on_cpu: the run on the CPU.
         on_gpu: imports the run on GPUs.
-        plan: plans the memory, of parameters, contents, ``threads`` and ``budget_bytes``.
         needs_pairs: the error for reads without mates; empty if they do.
     """
 
     parameters: Callable[[], P]
     on_cpu: type[R]
     on_gpu: Callable[[], type[R]]
-    plan: Callable[..., M]
     needs_pairs: str = ""
 
     def lanes(self, in1: Paths, in2: Paths, interleaved: bool) -> list[ReadFiles]:
@@ -156,7 +155,7 @@ class ReadSetDriver(Generic[P, R, M]):
         parameters: P | None = None,
         phred_offset: PhredOffset = "auto",
         options: RunOptions | None = None,
-    ) -> M:
+    ) -> ReadSetPlan:
         """Read the inputs and plan a run without doing anything else.
 
         Raises:
@@ -165,12 +164,46 @@ class ReadSetDriver(Generic[P, R, M]):
         """
         options = options or RunOptions()
         budget = options.budget
-        return self.plan(
-            parameters or self.parameters(),
-            _measure(self.lanes(in1, in2, interleaved), options, phred_offset, budget),
-            threads=options.threads,
-            budget_bytes=budget,
+        contents = _measure(self.lanes(in1, in2, interleaved), options, phred_offset, budget)
+        plan: ReadSetPlan = self.on_cpu.PLAN(
+            parameters or self.parameters(), contents, threads=options.threads, budget_bytes=budget
         )
+        if text := contents.inflated:
+            kept = options.kept_bytes
+            how = "once, and kept for the second reading"
+            if text > kept:
+                how = f"; {format_size(kept)} are kept for the second reading, the rest again"
+            plan = replace(plan, notes=(*plan.notes, f"inflates {format_size(text)} {how}"))
+        return plan
+
+    def show_plan(
+        self,
+        in1: Paths,
+        in2: Paths = (),
+        *,
+        parameters: P,
+        options: RunOptions,
+        stats: str | Path | None,
+        **settings: Any,
+    ) -> None:
+        """Read the inputs and print the plan of a run; see ``plan_files``.
+
+        Args:
+            in1: see ``plan_files``.
+            in2: likewise.
+            parameters: likewise.
+            options: likewise.
+            stats: JSON file for the plan.
+            settings: others of ``plan_files``.
+
+        Raises:
+            OutputError: the file cannot be written.
+            HostMemoryError: the memory does not suffice.
+            DeviceError: that of a GPU does not.
+        """
+        plan = self.plan_files(in1, in2, parameters=parameters, options=options, **settings)
+
+        show_plan(plan, options, stats, lambda: self.on_gpu().PLAN(plan, parameters, options))
 
     def _on_backend(
         self, run: Callable[[type[R]], T], options: RunOptions, may_begin_again: Callable[[], bool]

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.device.memory import format_size
-from ngsgpu.errors import HostMemoryError
+from ngsgpu.device.plan import Allocation, HostPlan, MemoryPlan, gpu_memory
 from ngsgpu.io.output.atomic import AtomicFile, check_distinct, commit_all
 from ngsgpu.io.output.folder import check_place
 from ngsgpu.run.options import INTERPRETER_BYTES, RunOptions, on_backend
@@ -90,34 +89,35 @@ def build_index(
 
 def plan_index(
     path: str | Path, kind: Format = "bwa", options: RunOptions | None = None
-) -> list[str]:
-    """Describe what memory and disk indexing would take; reads the sequences, writes nothing.
+) -> HostPlan:
+    """Plan the memory of an index; reads the sequences, writes nothing.
 
     Arguments and errors are those of ``build_index``.
     """
     options = options or RunOptions()
     reference = read_reference(path, options.threads)
-    bases, sequences = len(reference.codes), len(reference.sequences)
-    needed = host_bytes(bases, sequences, kind, on_gpu=options.backend == "cuda")
-    lines = [
-        f"input    {sequences:,} sequences of {bases:,} bases",
-        f"memory   {format_size(needed)} of {format_size(options.budget)}",
-    ]
-    if options.backend == "cuda":
-        from ngsgpu.device.plan import gpu_memory
+    return plan_memory(len(reference.codes), len(reference.sequences), kind, options)
 
-        budget = gpu_memory(options.gpu_memory).budget
-        if kind in ("sa", "bwt"):
-            from ngsgpu.suffix.gpu_team import planned_bytes
 
-            needed = planned_bytes(bases + sequences, options.gpus, options.gpu_memory)
-            lines.append(f"GPU      {format_size(needed)} of {format_size(budget)}")
-        else:
-            from ngsgpu.suffix.bucket import plan_buckets
+def plan_gpu(plan: HostPlan, kind: Format, options: RunOptions) -> MemoryPlan:
+    """Plan the memory of each GPU for an index from what is free.
 
-            lines.append(f"GPU      {plan_buckets(2 * bases, budget).line()}")
-    check_memory(bases, sequences, kind, options)
-    return lines
+    Args:
+        plan: the plan of ``plan_index``.
+        kind: format of the index.
+        options: GPUs, and their memory budget.
+
+    Raises:
+        DeviceMemoryError: it does not suffice.
+    """
+    bases, limit = plan.sizes["bases"], options.gpu_memory
+    if kind in ("sa", "bwt"):
+        from ngsgpu.suffix.gpu_team import plan_on_gpus
+
+        return plan_on_gpus(bases + plan.sizes["sequences"], options.gpus, limit)
+    from ngsgpu.suffix.bucket import plan_buckets
+
+    return plan_buckets(2 * bases, gpu_memory(limit).budget)
 
 
 def _indexed(
@@ -128,7 +128,7 @@ def _indexed(
         with progress.stage("reading", unit="bases") as stage:
             reference = read_reference(path, options.threads)
             stage.advance(len(reference.codes))
-        check_memory(len(reference.codes), len(reference.sequences), kind, options)
+        plan_memory(len(reference.codes), len(reference.sequences), kind, options).check()
         with progress.stage("sorting", unit="bases") as stage:
             build(reference)
             stage.advance(len(reference.codes))
@@ -190,7 +190,7 @@ def _index_of(reference: Reference, options: RunOptions) -> FmIndex:
 
     def on_cpu() -> FmIndex:
         size = len(reference.codes), len(reference.sequences)
-        check_memory(*size, "fm", replace(options, backend="cpu"))
+        plan_memory(*size, "fm", replace(options, backend="cpu")).check()
         text = reference.both_strands()
         return fm_index(text, suffix_array(text), options.threads)
 
@@ -234,45 +234,34 @@ def transform_of(text: NDArray[np.uint8], array: NDArray[Any]) -> NDArray[np.uin
     return transform
 
 
-def host_bytes(bases: int, sequences: int, kind: Format, *, on_gpu: bool) -> int:
-    """Most memory of the host that an index takes while it is made.
-
-    Args:
-        bases: of the sequences.
-        sequences: their number.
-        kind: of the index.
-        on_gpu: whether suffixes are sorted on a GPU.
-    """
-    if kind in ("sa", "bwt"):
-        # The codes, the text, its suffix array, and the transform or, on a GPU, nothing more.
-        size = bases + sequences
-        array = place_bytes(size) * (2 if kind == "bwt" else 1)
-        return INTERPRETER_BYTES + bases + size * (2 + array)
-    size = 2 * bases
-    index = 4 * word_count(size) + 8 * (size // SAMPLED)
-    if on_gpu:
-        return INTERPRETER_BYTES + bases + bases // 4 + index
-    return INTERPRETER_BYTES + bases + size * (1 + place_bytes(size)) + index
-
-
-def check_memory(bases: int, sequences: int, kind: Format, options: RunOptions) -> None:
-    """Refuse an index whose making does not fit into the memory.
+def plan_memory(bases: int, sequences: int, kind: Format, options: RunOptions) -> HostPlan:
+    """Plan the memory of the host for making an index.
 
     Args:
         bases: bases of all sequences.
         sequences: number of sequences.
         kind: format of the index.
         options: backend and memory budget.
-
-    Raises:
-        HostMemoryError: it does not.
     """
-    on_gpu = options.backend == "cuda"
-    needed = host_bytes(bases, sequences, kind, on_gpu=on_gpu)
-    if needed > options.budget:
-        advice = "" if on_gpu or kind in ("sa", "bwt") else ", a GPU"
-        raise HostMemoryError(
-            f"indexing {bases:,} bases takes {format_size(needed)} of memory and "
-            f"{format_size(options.budget)} may be used; use `memory='{-(-needed >> 20)}M'` on a "
-            f"machine that has it{advice}, or bwa index"
-        )
+    on_gpu, remedies = options.backend == "cuda", ["bwa index"]
+    if kind in ("sa", "bwt"):
+        # The codes, the text, its suffix array, and the transform or, on a GPU, nothing more.
+        size = bases + sequences
+        parts = {"text": 2 * size, "array": size * place_bytes(size) * (2 if kind == "bwt" else 1)}
+    else:
+        size = 2 * bases
+        parts = {"index": 4 * word_count(size) + 8 * (size // SAMPLED)}
+        if on_gpu:
+            parts["text"] = bases // 4
+        else:
+            parts["text and array"] = size * (1 + place_bytes(size))
+            remedies.append("a GPU")
+    parts = {"program": INTERPRETER_BYTES, "bases": bases, **parts}
+    return HostPlan(
+        doing=f"indexing {bases:,} bases",
+        allocations=tuple(Allocation(name, own) for name, own in parts.items()),
+        budget=options.budget,
+        remedies=tuple(remedies),
+        sizes={"sequences": sequences, "bases": bases},
+        notes=(f"input    {sequences:,} sequences of {bases:,} bases",),
+    )

@@ -26,8 +26,8 @@ from ngsgpu.assemble.contigs.scaffolds import scaffold_fasta, scaffolds_of
 from ngsgpu.assemble.contigs.votes import corrected, lone_ends, votes_on
 from ngsgpu.assemble.pipeline import compacted, solid_of
 from ngsgpu.assemble.stats import sizes_of
-from ngsgpu.device.memory import format_size
-from ngsgpu.errors import HostMemoryError, UsageError
+from ngsgpu.device.plan import Allocation, HostPlan
+from ngsgpu.errors import UsageError
 from ngsgpu.io.inputs import ReadFiles, pair_inputs, single_inputs, warn_of_mates
 from ngsgpu.io.output.atomic import check_distinct
 from ngsgpu.io.output.writer import OutputSet
@@ -177,7 +177,7 @@ def _run(
     pieces, source, is_low = found.pieces, found.source, found.is_low
     times["graph"] = round(time.monotonic() - begin, 3)
     begin = time.monotonic()
-    check_memory(source, options)
+    plan_reads(source, options).check()
     sample = ReadSample()
     with Progress(options.progress) as progress:
         with progress.stage("reading", total=source.sequences, unit="reads") as stage:
@@ -303,15 +303,14 @@ def _first_kmer(paths: list[str], phred_offset: PhredOffset) -> int:
     return first_kmer(0, 0)
 
 
-def check_memory(source: Source, options: RunOptions) -> None:
-    """Refuse reads that do not fit into memory."""
-    needed = INTERPRETER_BYTES + 2 * (source.bases // 4 + _READ_BYTES * source.sequences)
-    if needed > options.budget:
-        raise HostMemoryError(
-            f"{source.sequences:,} reads take {format_size(needed)} of memory and "
-            f"{format_size(options.budget)} may be used; use `memory='{-(-needed >> 20)}M'` on a "
-            "machine that has it"
-        )
+def plan_reads(source: Source, options: RunOptions) -> HostPlan:
+    """Plan the memory of the reads."""
+    size = 2 * (source.bases // 4 + _READ_BYTES * source.sequences)
+    return HostPlan(
+        doing=f"assembling {source.sequences:,} reads",
+        allocations=(Allocation("program", INTERPRETER_BYTES), Allocation("reads", size)),
+        budget=options.budget,
+    )
 
 
 def _bridged(

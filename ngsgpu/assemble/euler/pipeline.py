@@ -17,8 +17,8 @@ from ngsgpu.assemble.euler.contigs import Contigs, find_contigs, write_contigs
 from ngsgpu.assemble.euler.graph import EulerGraph, Places, euler_graph
 from ngsgpu.assemble.euler.params import EulerParameters
 from ngsgpu.assemble.stats import sizes_of
-from ngsgpu.device.memory import format_size
-from ngsgpu.errors import HostMemoryError, UsageError, output_error
+from ngsgpu.device.plan import Allocation, HostPlan
+from ngsgpu.errors import UsageError, output_error
 from ngsgpu.io.inputs import ReadFiles
 from ngsgpu.io.output.atomic import check_distinct
 from ngsgpu.io.output.temporary import temporary_folder
@@ -187,14 +187,21 @@ class _Found(NamedTuple):
     backend: str
 
 
+def plan_tour(edges: int, options: RunOptions) -> HostPlan:
+    """Plan the memory of a graph, by its number of edges."""
+    return HostPlan(
+        doing=f"the graph of {edges:,} edges",
+        about="up to ",
+        allocations=(
+            Allocation("program", INTERPRETER_BYTES),
+            Allocation("edges", edges * _EDGE_BYTES),
+        ),
+        budget=options.budget,
+    )
+
+
 def _tour(database: KmerDatabase, length: int, options: RunOptions, timed: _Steps) -> _Found:
-    needed = INTERPRETER_BYTES + 2 * len(database) * _EDGE_BYTES
-    if needed > options.budget:
-        raise HostMemoryError(
-            f"the graph of {2 * len(database):,} edges takes up to {format_size(needed)} of memory "
-            f"and {format_size(options.budget)} may be used; use "
-            f"`memory='{-(-needed >> 20)}M'` on a machine that has it"
-        )
+    plan_tour(2 * len(database), options).check()
     if len(database) == 0:
         return _found(database, length, options, timed)
     return on_backend(

@@ -15,8 +15,7 @@ from typing import Final
 from ngsgpu.classify.database.database import Database
 from ngsgpu.classify.params import ALL_KEYS, DatabaseParameters
 from ngsgpu.classify.sketch.references import SMALL_FILE
-from ngsgpu.device.memory import format_size
-from ngsgpu.errors import HostMemoryError
+from ngsgpu.device.plan import Allocation, HostPlan
 from ngsgpu.io.compress.source import unpacked_size
 from ngsgpu.run.options import RunOptions
 
@@ -28,6 +27,7 @@ _SHARE_OF_MEMORY: Final = 0.7
 _PROGRAM: Final = 210 << 20
 _BYTES_PER_FEATURE: Final = 4
 """On the host, where a GPU sorts."""
+_FEATURES: Final = "features"
 _READ_AHEAD: Final = 2 << 20
 """Minimum for a file read ahead; its text and its letters take as much each."""
 
@@ -39,6 +39,33 @@ def expected_locations(files: Sequence[str], parameters: DatabaseParameters) -> 
     return features * sketch.kept // ALL_KEYS
 
 
+def plan_build(options: RunOptions, locations: int, what: str, partitions: int = 1) -> HostPlan:
+    """Plan the memory of building.
+
+    Args:
+        options: threads, memory budget and backend.
+        locations: built at a time.
+        what: what is built.
+        partitions: of the database.
+    """
+    per = BYTES_PER_LOCATION_BUILT if options.backend == "cpu" else _BYTES_PER_FEATURE
+    reading = 2 * _READ_AHEAD * _files_ahead(options)
+    room, remedies = options.budget - _PROGRAM - reading, []
+    if room > per and locations > 0:
+        number = -(-partitions * locations * per // room)
+        remedies.append(f"about {number:,} partitions")
+    return HostPlan(
+        doing=f"building {what}",
+        allocations=(
+            Allocation("program", _PROGRAM),
+            Allocation("reading", reading),
+            Allocation(_FEATURES, locations * per),
+        ),
+        budget=options.budget,
+        remedies=tuple(remedies),
+    )
+
+
 def fits_at_once(files: Sequence[str], parameters: DatabaseParameters, own: RunOptions) -> bool:
     """Whether all references can be sketched at once; the rest of the memory is for reading.
 
@@ -47,8 +74,8 @@ def fits_at_once(files: Sequence[str], parameters: DatabaseParameters, own: RunO
         parameters: of the database.
         own: run options, with the memory budget.
     """
-    locations = expected_locations(files, parameters) * _bytes_per_location(own)
-    return _fixed(own) + locations <= own.budget and locations <= _SHARE_OF_MEMORY * own.budget
+    plan = plan_build(own, expected_locations(files, parameters), "the database")
+    return plan.fits and plan.bytes_of(_FEATURES) <= _SHARE_OF_MEMORY * own.budget
 
 
 def read_ahead_bytes(options: RunOptions) -> int | None:
@@ -71,21 +98,11 @@ def check_memory(options: RunOptions, locations: int, partitions: int, what: str
     Raises:
         HostMemoryError: states the minimum.
     """
-    per = _bytes_per_location(options)
-    needed = _fixed(options) + locations * per
-    if needed <= options.budget:
-        return
-    room = options.budget - _fixed(options)
-    cut = ""
-    if room > per and locations > 0:
-        number = -(-partitions * locations * per // room)
-        cut = f", or cut the database into more partitions, about {number:,}"
-    allowed = f"{format_size(options.budget)} are {'allowed' if options.memory else 'free'}"
-    text = f"building {what} takes {format_size(needed)} of memory, and {allowed}"
-    if options.memory is None:
-        logger.warning("%s", text)
-        return
-    raise HostMemoryError(f"{text}; give `memory='{-(-needed >> 20) + 1}M'`{cut}")
+    plan = plan_build(options, locations, what, partitions)
+    if options.memory is not None:
+        plan.check()
+    elif not plan.fits:
+        logger.warning("%s", str(plan.refusal()).partition(";")[0])
 
 
 def check_partitions(database: Database, numbers: Sequence[int], options: RunOptions) -> None:
@@ -108,13 +125,5 @@ def release_memory() -> None:
         trim(0)
 
 
-def _fixed(options: RunOptions) -> int:
-    return _PROGRAM + 2 * _READ_AHEAD * _files_ahead(options)
-
-
 def _files_ahead(options: RunOptions) -> int:
     return options.threads + 2
-
-
-def _bytes_per_location(options: RunOptions) -> int:
-    return BYTES_PER_LOCATION_BUILT if options.backend == "cpu" else _BYTES_PER_FEATURE

@@ -23,7 +23,7 @@ from ngsgpu.device.cuda.kernels import THREADS, KernelModule, grid_of_warps
 from ngsgpu.device.cuda.sort import radix_sort
 from ngsgpu.device.cuda.structs import Struct
 from ngsgpu.device.pinned import pinned_empty, to_device
-from ngsgpu.device.plan import gpu_memory
+from ngsgpu.device.plan import Allocation, plan_on_gpu
 from ngsgpu.device.team import Team, here
 
 KERNELS: Final = KernelModule("ngsgpu.classify.query", "query.cu")
@@ -87,7 +87,8 @@ class Searcher:
         import cupy
 
         self._engine = engine
-        gpu_memory(memory).require(_bytes_of(partitions), "the partitions of the database")
+        size = Allocation("partitions", bytes_of(partitions))
+        plan_on_gpu("the partitions of the database", memory, size).check()
         taxa = engine.taxon_of_target
         self.taxa = cupy.asarray(taxa) if len(taxa) > 0 else None
         self._partitions = [_GpuPartition(partition, self.taxa) for partition in partitions]
@@ -194,7 +195,7 @@ class _GpuPartition:
         )
 
 
-def _bytes_of(partitions: Sequence[PartitionArrays]) -> int:
+def bytes_of(partitions: Sequence[PartitionArrays]) -> int:
     """Size of the arrays of some partitions."""
     arrays = (array for partition in partitions for array in partition)
     return sum(array.nbytes for array in arrays if isinstance(array, np.ndarray))
@@ -233,7 +234,7 @@ class GpuEngine:
             partitions if self._splits_queries else partitions[member :: len(team)]
             for member in range(len(team))
         ]
-        self.planned_bytes = max(map(_bytes_of, shares))
+        self.planned_bytes = max(map(bytes_of, shares))
         self._searchers = team.each(lambda member: Searcher(engine, shares[member], memory))
 
     def find(self, reads: GpuReads, names: GpuNames) -> GpuBatch:
