@@ -17,6 +17,7 @@ from ngsgpu.cli.options import (
     RecordRun,
     SecondMates,
     SecondOutputs,
+    StatsFile,
 )
 from ngsgpu.cli.run import cpu_options, open_run, say
 from ngsgpu.declared.options import argument, flag, option
@@ -68,8 +69,12 @@ def deplete(
         "ngsgpu.deplete.gpu",
         max_gpus=1,
     ) as (_, options):
-        from ngsgpu.deplete.stage import deplete_files
+        from ngsgpu.deplete.stage import deplete_files, plan_files
 
+        if run.dry_run:
+            plan = plan_files(index, in1 or [], in2 or [], interleaved=interleaved, options=options)
+            plan.show(options, run.stats)
+            return 0
         statistics = deplete_files(
             index,
             in1 or [],
@@ -114,6 +119,7 @@ def deplete_index(
     ),
     keep_kmers: KeepKmers = False,
     dry_run: DryRun = False,
+    stats: StatsFile = None,
     *,
     parameters: IndexParameters,
     run: HostRun,
@@ -127,11 +133,14 @@ def deplete_index(
     ngsgpu deplete-index GRCh38.fa.gz -o human.idx
     """
     from ngsgpu.deplete.build import build_index, plan_index
-    from ngsgpu.run.dry_run import show_plan
+    from ngsgpu.run.plan import show_plan
 
     options = cpu_options(run)
     if dry_run:
-        show_plan(plan_index([*references, *(exclude or [])], parameters, options), options, None)
+        plan = plan_index(
+            references, parameters, options, exclude=exclude or (), keep_kmers=keep_kmers
+        )
+        show_plan(plan, options, stats)
         return
     index = build_index(
         references, parameters, exclude=exclude or (), keep_kmers=keep_kmers, options=options

@@ -63,7 +63,7 @@ def build(
     ngsgpu index build reference.fa.gz -o reference
     """
     from ngsgpu.errors import UsageError
-    from ngsgpu.run.dry_run import show_plan
+    from ngsgpu.run.plan import show_plan
     from ngsgpu.suffix.build import build_index, plan_gpu, plan_index
 
     if out is None and not dry_run:

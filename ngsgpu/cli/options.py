@@ -139,6 +139,7 @@ class RecordRun(OneGpuRun):
 
     stats: StatsFile = None
     compress_level: CompressLevel = 1
+    dry_run: DryRun = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -27,7 +27,7 @@ from ngsgpu.device.plan import STEPS, Allocation, MemoryPlan, first_fitting
 from ngsgpu.minhash.gpu import SLOT_BYTES, SMALL_BYTES, pass_bytes, table_bytes
 from ngsgpu.readset.gpu import ReadMemory
 from ngsgpu.readset.gpu_divided import whole_or_divided
-from ngsgpu.run.gpu_plan import plan_free_memory
+from ngsgpu.run.gpu_run import plan_free_memory
 
 if TYPE_CHECKING:
     from ngsgpu.readset.gpu import Movable

@@ -21,7 +21,8 @@ from ngsgpu.io.compress.source import unpacked_size
 from ngsgpu.io.paths import Paths, listed
 from ngsgpu.io.text.reader import read_batches
 from ngsgpu.pool import working
-from ngsgpu.run.options import INTERPRETER_BYTES, RunOptions, reading_bytes
+from ngsgpu.run.options import INTERPRETER_BYTES, RunOptions
+from ngsgpu.run.plan import reading_bytes
 from ngsgpu.run.progress import Progress, say_if_compiling
 
 _STRETCH: Final = 1 << 22
@@ -84,28 +85,41 @@ class _Found:
             yield own
 
 
-def plan_index(paths: Paths, parameters: IndexParameters, options: RunOptions) -> HostPlan:
-    """Plan the memory of building from the sizes of the files.
+def plan_index(
+    paths: Paths,
+    parameters: IndexParameters,
+    options: RunOptions,
+    *,
+    exclude: Paths = (),
+    keep_kmers: bool = False,
+) -> HostPlan:
+    """Plan the memory of ``build_index`` from the sizes of the files.
 
     Args:
-        paths: files of sequences, and of those that are left out.
+        paths: files of sequences.
         parameters: which k-mers are kept.
+        exclude: files of sequences whose k-mers are left out.
+        keep_kmers: whether the index also has the list of its k-mers.
         options: threads and memory budget.
 
     Raises:
         InputError: a file is missing.
     """
-    paths = listed(paths)
-    for path in paths:
-        if not Path(path).exists():
-            raise InputError(path, "there is no such file", "check the path")
+    paths = [*listed(paths), *listed(exclude)]
+    # A sequence is read as a whole.
+    reading = max(max(reading_bytes([own], options), unpacked_size(own)) for own in paths)
     letters = sum(map(unpacked_size, paths))
-    plan = plan_kmers(letters // parameters.one_in, parameters, options.budget)
-    index = plan.allocations[-1].bytes
+    kmers = letters // parameters.one_in
+    plan = plan_kmers(kmers, parameters, options.budget)
+    index = plan.bytes_of("index")
     return replace(
         plan,
         about="about ",
-        allocations=(*plan.allocations, Allocation("reading", reading_bytes(options, 1))),
+        allocations=(
+            *plan.allocations,
+            Allocation("reading", reading),
+            Allocation("list of k-mers", 8 * kmers if keep_kmers else 0),
+        ),
         sizes={"index_bytes": index},
         notes=(f"index    about {format_size(index)}",),
     )

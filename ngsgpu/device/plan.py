@@ -120,7 +120,9 @@ class Plan(ABC):
 
     def line(self) -> str:
         """The plan for people."""
-        parts = ", ".join(f"{own.name} {format_size(own.bytes)}" for own in self.allocations)
+        parts = ", ".join(
+            f"{own.name} {format_size(own.bytes)}" for own in self.allocations if own.bytes
+        )
         return f"{format_size(self.total)} of {format_size(self.budget)}: {parts}"
 
     def document(self) -> dict[str, Any]:
@@ -136,14 +138,13 @@ class HostPlan(Plan):
         about: ``about ``, ``up to `` or ``at least ``; empty: the size is exact.
         sizes: of the inputs and outputs, by their keys in the statistics.
         notes: lines for people about the inputs and outputs.
+        holds_on_gpu: whether a run on GPUs takes this memory as well.
     """
-
-    HOLDS_ON_GPU: ClassVar[bool] = True
-    """Whether a run on GPUs takes this memory as well."""
 
     about: str = ""
     sizes: Mapping[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    holds_on_gpu: bool = True
 
     def document(self) -> dict[str, Any]:
         """See ``Plan``."""

@@ -26,7 +26,7 @@ from ngsgpu.readset.gpu_divided import (
     place_reads,
     whole_or_divided,
 )
-from ngsgpu.run.gpu_plan import plan_free_memory
+from ngsgpu.run.gpu_run import plan_free_memory
 
 if TYPE_CHECKING:
     from ngsgpu.run.options import RunOptions

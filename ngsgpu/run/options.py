@@ -96,17 +96,6 @@ def chunk_bytes_within(budget_bytes: int, chunk_bytes: int) -> int:
     return min(chunk_bytes, max(_MIN_CHUNK, room // _CHUNK_SHARE))
 
 
-def reading_bytes(options: RunOptions, files: int) -> int:
-    """Most bytes of the chunks of files that are read at a time, and of their records.
-
-    Args:
-        options: threads, and bytes per chunk.
-        files: that are read at the same time: 2 of pairs.
-    """
-    chunk = min(options.chunk_bytes, CHUNK_BYTES)
-    return files * chunk
-
-
 @dataclass(frozen=True, slots=True)
 class Contents:
     """Contents of a read set, actual or estimated.
@@ -170,12 +159,12 @@ class ReadSetPlan(HostPlan):
         least_tables: number of tables that a run should have at least.
     """
 
-    HOLDS_ON_GPU = False
     contents: Contents
     quality_bits: int
     tables: int = 0
     table_bytes: int = 0
     least_tables: int = 0
+    holds_on_gpu: bool = False
 
     def refusal(self) -> HostMemoryError:
         """See ``Plan``."""

@@ -26,8 +26,8 @@ from ngsgpu.io.paths import Paths, check_distinct
 from ngsgpu.io.reread import unchanged
 from ngsgpu.io.text.reader import PhredOffset
 from ngsgpu.readset import ReadSet
-from ngsgpu.run.dry_run import show_plan
 from ngsgpu.run.options import Contents, ReadSetPlan, RunOptions, chunk_bytes_within, on_backend
+from ngsgpu.run.plan import show_plan
 from ngsgpu.run.progress import Progress, say_if_compiling
 from ngsgpu.run.staged import Parameters, StagedRun
 from ngsgpu.run.statistics import RunStatistics

@@ -21,7 +21,7 @@ from ngsgpu.kmers.gpu import row_bytes
 from ngsgpu.kmers.kept import kept_bytes
 from ngsgpu.readset.gpu import ReadMemory, divided_bytes, reading_bytes
 from ngsgpu.readset.gpu_divided import whole_or_divided
-from ngsgpu.run.gpu_plan import plan_free_memory
+from ngsgpu.run.gpu_run import plan_free_memory
 from ngsgpu.spectrum.gpu import MOST_ROWS, filter_words, table_bytes
 from ngsgpu.spectrum.gpu_correct import (
     BATCH_BYTES,

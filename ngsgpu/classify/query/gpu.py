@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from ngsgpu.classify.query.cpu import PartitionArrays
-from ngsgpu.classify.query.engine import Engine
+from ngsgpu.classify.query.engine import Engine, partition_bytes
 from ngsgpu.classify.query.gpu_batch import NULL, GpuBatch, GpuNames, GpuReads
 from ngsgpu.classify.sketch.gpu import sketch_numbers
 from ngsgpu.device.cuda.kernels import THREADS, KernelModule, grid_of_warps
@@ -87,7 +87,7 @@ class Searcher:
         import cupy
 
         self._engine = engine
-        size = Allocation("partitions", bytes_of(partitions))
+        size = Allocation("partitions", partition_bytes(partitions))
         plan_on_gpu("the partitions of the database", memory, size).check()
         taxa = engine.taxon_of_target
         self.taxa = cupy.asarray(taxa) if len(taxa) > 0 else None
@@ -195,12 +195,6 @@ class _GpuPartition:
         )
 
 
-def bytes_of(partitions: Sequence[PartitionArrays]) -> int:
-    """Size of the arrays of some partitions."""
-    arrays = (array for partition in partitions for array in partition)
-    return sum(array.nbytes for array in arrays if isinstance(array, np.ndarray))
-
-
 def max_gpus(partitions: int) -> int | None:
     """How many GPUs can share a search of this many partitions; None: any number.
 
@@ -234,7 +228,7 @@ class GpuEngine:
             partitions if self._splits_queries else partitions[member :: len(team)]
             for member in range(len(team))
         ]
-        self.planned_bytes = max(map(bytes_of, shares))
+        self.planned_bytes = max(map(partition_bytes, shares))
         self._searchers = team.each(lambda member: Searcher(engine, shares[member], memory))
 
     def find(self, reads: GpuReads, names: GpuNames) -> GpuBatch:
