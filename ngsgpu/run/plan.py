@@ -186,6 +186,7 @@ def plan_records(
             *own,
         ),
         budget=options.budget,
+        remedies=("fewer threads",),
         tables=tuple(on_gpu),
     )
 

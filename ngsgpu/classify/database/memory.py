@@ -10,9 +10,11 @@ from __future__ import annotations
 import ctypes
 import logging
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from ngsgpu.classify.database.database import Database
+from ngsgpu.classify.index.index import index_bytes
 from ngsgpu.classify.params import ALL_KEYS, DatabaseParameters
 from ngsgpu.classify.sketch.references import SMALL_FILE
 from ngsgpu.device.plan import Allocation, HostPlan
@@ -28,6 +30,7 @@ _PROGRAM: Final = 210 << 20
 _BYTES_PER_FEATURE: Final = 4
 """On the host, where a GPU sorts."""
 _FEATURES: Final = "features"
+_READING: Final = "reading"
 _READ_AHEAD: Final = 2 << 20
 """Minimum for a file read ahead; its text and its letters take as much each."""
 
@@ -58,7 +61,7 @@ def plan_build(options: RunOptions, locations: int, what: str, partitions: int =
         doing=f"building {what}",
         allocations=(
             Allocation("program", _PROGRAM),
-            Allocation("reading", reading),
+            Allocation(_READING, reading),
             Allocation(_FEATURES, locations * per),
         ),
         budget=options.budget,
@@ -86,36 +89,66 @@ def read_ahead_bytes(options: RunOptions) -> int | None:
     return max(_READ_AHEAD, min(SMALL_FILE, room))
 
 
-def check_memory(options: RunOptions, locations: int, partitions: int, what: str) -> None:
-    """Refuse to build with too little memory; warn if no limit was given.
-
-    Args:
-        options: the limit.
-        locations: built at a time.
-        partitions: of the database.
-        what: what is built.
-
-    Raises:
-        HostMemoryError: states the minimum.
-    """
-    plan = plan_build(options, locations, what, partitions)
-    if options.memory is not None:
-        plan.check()
-    elif not plan.fits:
-        logger.warning("%s", str(plan.refusal()).partition(";")[0])
-
-
-def check_partitions(database: Database, numbers: Sequence[int], options: RunOptions) -> None:
-    """``check_memory`` for partitions of a planned database, built one by one.
+def plan_partitions(
+    database: Database, numbers: Sequence[int], options: RunOptions, *, at_once: bool = False
+) -> HostPlan:
+    """Plan the memory of building partitions of a planned database.
 
     Args:
         database: the planned database.
         numbers: partitions to be built.
+        options: threads, memory budget and backend.
+        at_once: whether the features of all of them are there at the same time.
+    """
+    most = [
+        database.parameters.sketch.most_features(database.partitions[number].windows)
+        for number in numbers
+    ]
+    number = numbers[most.index(max(most))]
+    what, locations = f"partition {number}", max(most)
+    if at_once:
+        what, locations = "the database", sum(most)
+    plan = plan_build(options, locations, what, len(database.partitions))
+    sizes = {
+        "targets": len(database.targets),
+        "partitions": len(database.partitions),
+        "locations": locations,
+        "index_bytes": sum(map(index_bytes, most)),
+    }
+    return replace(plan, sizes=sizes)
+
+
+def with_reading(plan: HostPlan, files: Sequence[str], options: RunOptions) -> HostPlan:
+    """A plan with what is read ahead of some files, which without a limit may be more.
+
+    Args:
+        plan: of ``plan_partitions``.
+        files: paths of FASTA files.
         options: threads and memory budget.
     """
-    number = max(numbers, key=lambda own: database.partitions[own].windows)
-    locations = database.parameters.sketch.most_features(database.partitions[number].windows)
-    check_memory(options, locations, len(database.partitions), f"partition {number}")
+    if options.memory is not None:
+        return plan
+    largest = sorted(min(SMALL_FILE, unpacked_size(path)) for path in files)
+    ahead = 2 * sum(largest[-_files_ahead(options) :])
+    return replace(
+        plan,
+        allocations=tuple(
+            replace(own, bytes=max(own.bytes, ahead)) if own.name == _READING else own
+            for own in plan.allocations
+        ),
+    )
+
+
+def check(plan: HostPlan, options: RunOptions) -> None:
+    """Refuse a plan that does not fit; only warn if no limit was given.
+
+    Raises:
+        HostMemoryError: states the minimum.
+    """
+    if options.memory is not None:
+        plan.check()
+    elif not plan.fits:
+        logger.warning("%s", str(plan.refusal()).partition(";")[0])
 
 
 def release_memory() -> None:

@@ -65,8 +65,7 @@ def plan_samples(
     if rules.is_two_pass:
         most = int(SHARE_OF_MEMORY * options.budget)
         texts = [text_bytes(sample.lanes) for sample in samples] or [None]
-        own.append(
-            Allocation("queries", max(most if own is None else min(most, own) for own in texts))
-        )
+        kept = max(most if text is None else min(most, text) for text in texts)
+        own.append(Allocation("queries", kept))
     lanes = [lane for sample in samples for lane in sample.lanes] or [ReadFiles(("-", "-"))]
     return plan_records("classification", lanes, options, *own, *tables, on_gpu=on_gpu)
