@@ -15,7 +15,7 @@ from ngsgpu.cli.run import open_run, phred, thread_count
 from ngsgpu.declared.options import argument, flag, option
 from ngsgpu.declared.roles import ReadDatabase, Reads, Text, Written
 from ngsgpu.errors import UsageError
-from ngsgpu.kmers.params import CountParameters
+from ngsgpu.kmers.params import MAX_WIDE_COUNT, CountParameters
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -58,8 +58,8 @@ def count(
     """Count the canonical k-mers of reads or genomes, exactly.
 
     Input is FASTQ or FASTA, plain or compressed. Of a k-mer and its reverse complement the first
-    in alphabetical order counts; k-mers with letters other than ACGT do not. Counts end at 65,535.
-    What does not fit into memory goes to files beside the output.
+    in alphabetical order counts; k-mers with letters other than ACGT do not. Counts end at 65,535
+    unless --count-bits 32 is given. What does not fit into memory goes to files beside the output.
 
     ngsgpu kmers count -i R1.fq.gz -I R2.fq.gz -k 31 -o reads.kmers
 
@@ -127,21 +127,25 @@ def histo(
 
     threads = thread_count(threads)
     opened = open_database(database, threads)
-    _write(out, _lines(opened.histogram(threads), min(highest, (1 << 16) - 2)))
+    lines = _lines(
+        opened.histogram(threads), min(highest, MAX_WIDE_COUNT), opened.high_counts(threads)
+    )
+    _write(out, lines)
 
 
 def dump(
     database: DatabasePath,
     out: TextFile = "-",
     min_count: int = option(1, "N", "Lowest count."),
-    max_count: int = option(65_535, "N", "Highest count."),
+    max_count: int | None = option(None, "N", "Highest count.", shown_default="no limit"),
     threads: Threads = 0,
 ) -> None:
     """Print k-mers and counts, tab-separated, in alphabetical order."""
     from ngsgpu.kmers import open_database
     from ngsgpu.kmers.text import dump as lines
 
-    _write(out, lines(open_database(database, thread_count(threads)), min_count, max_count))
+    most = MAX_WIDE_COUNT if max_count is None else max_count
+    _write(out, lines(open_database(database, thread_count(threads)), min_count, most))
 
 
 def model(
@@ -172,7 +176,8 @@ def model(
             "count again without --min-count and --min-quality",
         )
     kmer = opened.parameters.kmer
-    fitted = fit_genome(opened.histogram(threads), kmer, ploidy, path=database)
+    high = opened.high_counts(threads)
+    fitted = fit_genome(opened.histogram(threads), kmer, ploidy, high=high, path=database)
     if json_output:
         import json
 
@@ -204,6 +209,8 @@ def info(database: DatabasePath, json_output: bool = flag("Print JSON.", "--json
         "distinct": len(opened),
         "files": list(opened.source.files),
     }
+    if opened.parameters.count_bits > 16:
+        values["count_bits"] = opened.parameters.count_bits
     if json_output:
         import json
 
@@ -314,10 +321,12 @@ def spectrum(
     write_text_atomically(out, "\n".join(lines) + "\n")
 
 
-def _lines(histogram: NDArray[np.int64], highest: int = _MAX_SHOWN) -> Iterator[bytes]:
+def _lines(
+    histogram: NDArray[np.int64], highest: int = _MAX_SHOWN, *high: NDArray[np.int64]
+) -> Iterator[bytes]:
     from ngsgpu.kmers.text import histogram_lines
 
-    return map(str.encode, histogram_lines(histogram, highest))
+    return map(str.encode, histogram_lines(histogram, highest, *high))
 
 
 def _write(out: str, pieces: Iterable[bytes]) -> None:

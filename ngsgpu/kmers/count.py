@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,8 +54,6 @@ Choice = Callable[[NDArray[np.int64]], int]
 """Chooses the lowest count from a histogram."""
 
 _Writer = TypeVar("_Writer", DatabaseWriter, Tally)
-
-_NO_COUNTS = np.empty(0, dtype=np.uint16)
 
 
 class Task(NamedTuple):
@@ -128,7 +126,7 @@ def _count_to(
         return chosen.min_count
 
     writer, source = _count_into(
-        lambda: DatabaseWriter(folder, parameters.words),
+        lambda: DatabaseWriter(folder, parameters),
         paths, folder, parameters, phred_offset, options, choose if least is not None else None,
         sample,
     )  # fmt: skip
@@ -145,7 +143,7 @@ def histogram_of_files(
     options: RunOptions | None = None,
     sample: ReadSample | None = None,
 ) -> tuple[NDArray[np.int64], Source]:
-    """Distinct k-mers of files by count, int64[MAX_COUNT + 1], without a database.
+    """Distinct k-mers of files by count, as ``KmerDatabase.histogram``, without a database.
 
     Args:
         paths: see ``count_files``.
@@ -393,25 +391,27 @@ class _Counter:
     def _spill(self, starts: NDArray[np.int64]) -> None:
         """Count what is in the arena, and put the counts on the disk."""
         parts = self._counted(starts, 1, with_runs=False)
-        self.runs.append(write_run(self.folder, len(self.runs), parts))
+        count_type = self.parameters.count_type
+        self.runs.append(write_run(self.folder, len(self.runs), parts, count_type))
 
     def _counted(
         self, starts: NDArray[np.int64], min_count: int, *, with_runs: bool = True
-    ) -> Iterator[tuple[NDArray[np.uint64], NDArray[np.uint16]]]:
+    ) -> Iterator[tuple[NDArray[np.uint64], NDArray[Any]]]:
         """The k-mers and counts of each bucket, in order."""
         words = self.parameters.words
+        no_counts = np.empty(0, dtype=self.parameters.count_type)
         runs = self.runs if with_runs else []
 
-        def count(bucket: int) -> tuple[NDArray[np.uint64], NDArray[np.uint16]]:
+        def count(bucket: int) -> tuple[NDArray[np.uint64], NDArray[Any]]:
             table = np.zeros((FIRST_SLOTS, words + 1), dtype=np.uint64)
             used = np.zeros(1, dtype=np.int64)
             begin, end = (np.ascontiguousarray(starts[:, bucket + i]) for i in (0, 1))
-            table = add_kmers(table, used, self._arena, begin, end, _NO_COUNTS)
+            table = add_kmers(table, used, self._arena, begin, end, no_counts)
             for run in runs:
                 kmers, counts = run.read(bucket, bucket + 1, words)
                 whole = (np.array([at], dtype=np.int64) for at in (0, len(kmers)))
                 table = add_kmers(table, used, kmers, *whole, counts)
-            return sorted_counts(table, used[0], self._bits, min_count)
+            return sorted_counts(table, used[0], self._bits, min_count, no_counts)
 
         with working(self.options.threads, count, range(1 << self._bits), name="count") as counted:
             yield from counted

@@ -20,7 +20,7 @@ process NGSGPU_KMERSCOUNT {
 
     script:
     // Further options, which docs/options.md explains:
-    // --kmer K, --min-quality Q, --min-count N, --quiet, --phred-offset auto|33|64
+    // --kmer K, --min-quality Q, --min-count N, --count-bits 16|32, --quiet, --phred-offset auto|33|64
     def args = task.ext.args ?: ''
     def prefix = task.ext.prefix ?: "${meta.id}"
     def files = reads instanceof List ? reads : [reads]
