@@ -7,7 +7,7 @@ from typing import Annotated, Final, Literal
 
 import click
 
-from ngsgpu.cli.options import Compute, Memory, OneGpuRun
+from ngsgpu.cli.options import Compute, Memory, OneGpuRun, StatsFile
 from ngsgpu.cli.run import open_run, say
 from ngsgpu.declared.options import argument, flag, option
 from ngsgpu.declared.outputs import declare_output
@@ -53,6 +53,7 @@ def build(
         "of both strands, or the Burrows-Wheeler transform or suffix array of the text.",
         "--format",
     ),
+    stats: StatsFile = None,
     dry_run: bool = flag("Read the sequences and print the plan; write nothing.", "--dry-run"),
     *,
     run: IndexRun,
@@ -82,7 +83,7 @@ def build(
             lines = plan_index(reference, kind, options)
             click.echo("\n".join([f"backend  {device}", *lines]))
             return
-        say(build_index(reference, out, kind, options), run.quiet)
+        say(build_index(reference, out, kind, options, stats=stats), run.quiet)
 
 
 def query(
@@ -94,6 +95,7 @@ def query(
         list[Reads], option(..., "FILE", "Reads or sequences; repeat for more.", "-i", "--in1")
     ],
     out: Written = option("-", "FILE", "Matches (PAF); - is standard output.", "-o", "--out"),
+    stats: StatsFile = None,
     *,
     parameters: QueryParameters,
     run: OneGpuRun,
@@ -108,7 +110,7 @@ def query(
     from ngsgpu.suffix.query.run import query_files
 
     with open_run(run, "ngsgpu.suffix.query.gpu", max_gpus=1) as (_, options):
-        say(query_files(index, in1, out, parameters, options), run.quiet)
+        say(query_files(index, in1, out, parameters, options, stats=stats), run.quiet)
 
 
 COMMANDS: Final = {"build": build, "query": query}

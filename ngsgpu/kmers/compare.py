@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from enum import Enum
 from itertools import pairwise
 from pathlib import Path
@@ -12,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.errors import UsageError
+from ngsgpu.io.output.atomic import AtomicFile
 from ngsgpu.io.paths import Paths, listed
 from ngsgpu.jit import Integer, njit
 from ngsgpu.kmers.cpu import highest_count
@@ -24,7 +27,9 @@ from ngsgpu.kmers.database import (
     open_database,
 )
 from ngsgpu.kmers.params import CountParameters
+from ngsgpu.kmers.stats import CombinationStatistics
 from ngsgpu.pool import working
+from ngsgpu.run.options import RunOptions
 from ngsgpu.sequence.kmers import find_row, is_less
 
 _PART_BITS: Final = 10
@@ -48,6 +53,9 @@ def combine(
     out: str | Path,
     kept: Kept,
     threads: int = 1,
+    *,
+    stats: str | Path | None = None,
+    command: Sequence[str] = (),
 ) -> int:
     """Keep the k-mers of a database that all others have, or none of them, or all k-mers.
 
@@ -57,6 +65,8 @@ def combine(
         out: folder of the new one.
         kept: which k-mers are kept.
         threads: number of threads; does not affect the result.
+        stats: JSON file for the statistics.
+        command: the command line, for the statistics.
 
     Returns:
         Number of k-mers kept.
@@ -66,6 +76,7 @@ def combine(
         OutputError: the new one cannot be written.
         UsageError: the new one is to replace one of them.
     """
+    started = time.monotonic()
     others = listed(others)
     if Path(out).resolve() in [Path(path).resolve() for path in (first, *others)]:
         raise UsageError(f"{out}: is named as input and output; choose another name")
@@ -102,7 +113,11 @@ def combine(
         widest.count_bits,
     )
     occurrences = 0
-    with new_database(out) as folder:
+    also: list[AtomicFile] = []
+    with (
+        nullcontext() if stats is None else AtomicFile(stats) as document,
+        new_database(out, also) as folder,
+    ):
         writer = DatabaseWriter(folder, parameters)
         with working(threads, part, range(1 << _PART_BITS), name="combine") as parts:
             for kmers, counts in parts:
@@ -117,6 +132,24 @@ def combine(
             files=names,
         )
         writer.close(parameters, source)
+        if document is not None:
+            paths = [str(path) for path in (first, *others)]
+            summary = CombinationStatistics.begun(
+                RunOptions(threads=threads, command=tuple(command)),
+                "cpu",
+                parameters,
+                parameters={"kept": kept.value},
+                databases=[
+                    {"path": path, "distinct": len(own)}
+                    for path, own in zip(paths, databases, strict=True)
+                ],
+                distinct=writer.size,
+                kmers=occurrences,
+                time_s={"total": round(time.monotonic() - started, 3)},
+            )
+            document.write(summary.to_json().encode())
+            document.close()
+            also.append(document)
     return writer.size
 
 

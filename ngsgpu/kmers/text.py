@@ -19,6 +19,9 @@ from ngsgpu.kmers.stretches import Stretches, stretches_of
 from ngsgpu.sequence.codec import LETTERS
 
 _NONE = np.empty(0, dtype=np.int64)
+SHOWN_COUNTS: Final = 10_000
+"""Counts of a histogram that have a line each, unless others are asked for."""
+
 _ROWS: Final = 1 << 18
 _STRETCH: Final = 1 << 22
 _COUNT_DIGITS: Final = 10
