@@ -19,6 +19,9 @@ BUILT = (
     "db build -d {folder}/db --taxonomy {folder}/taxonomy --map {folder}/taxonomy/seqid2taxid.tsv "
     "{folder}/genomes/escherichia_coli__IAI39.fna.gz",
     "classify -d {folder}/db -i {folder}/mixed.fa.gz -o {folder}/calls.tsv",
+    "kmers count -i {folder}/R1.fastq.gz -o {folder}/a.kmers",
+    "kmers count -i {folder}/R2.fastq.gz -o {folder}/b.kmers",
+    "index build {folder}/genomes/escherichia_coli__IAI39.fna.gz -o {folder}/bwa",
 )
 COMMANDS = {
     "trim": f"trim {PAIRS} -o {{out}}/1.fq -O {{out}}/2.fq",
@@ -31,9 +34,14 @@ COMMANDS = {
     "classify": "classify -d {folder}/db -i {folder}/mixed.fa.gz -o {out}/calls.tsv",
     "extract": "extract -c {folder}/calls.tsv -i {folder}/mixed.fa.gz -o {out}/some.fa --taxon 562",
     "db build": BUILT[1].replace("{folder}/db ", "{out}/db "),
+    "kmers count": f"kmers count {PAIRS} -o {{out}}/db --histo {{out}}/histo",
+    "kmers intersect, subtract and union": "kmers union {folder}/a.kmers {folder}/b.kmers "
+    "-o {out}/db",
     "unitigs": f"unitigs {PAIRS} -o {{out}}/unitigs.fa",
     "assemble": f"assemble {PAIRS} -o {{out}}/contigs.fa",
     "assemble --method euler": f"assemble {PAIRS} -o {{out}}/contigs.fa --method euler",
+    "index build": BUILT[5].replace("{folder}/bwa", "{out}/bwa"),
+    "index query": "index query {folder}/bwa -i {folder}/mixed.fa.gz -o {out}/matches.paf",
 }
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +36,7 @@ from ngsgpu.kmers.database import (
 from ngsgpu.kmers.kept import KeptKmers
 from ngsgpu.kmers.params import CountParameters
 from ngsgpu.kmers.runs import Run, write_run
+from ngsgpu.kmers.stats import Observed
 from ngsgpu.kmers.stretches import Stretches, kmers_in, lowest_quality, stretches_of
 from ngsgpu.pool import Shared, working
 from ngsgpu.run.options import INTERPRETER_BYTES, RunOptions, chunk_bytes_within, on_backend
@@ -55,8 +56,6 @@ Choice = Callable[[NDArray[np.int64]], int]
 
 _Writer = TypeVar("_Writer", DatabaseWriter, Tally)
 
-_NO_COUNTS = np.empty(0, dtype=np.uint16)
-
 
 class Task(NamedTuple):
     """Stretches, and where in the arena their k-mers go."""
@@ -73,8 +72,8 @@ def count_files(
     phred_offset: PhredOffset = "auto",
     options: RunOptions | None = None,
     least: Choice | None = None,
-    also: Callable[[KmerDatabase], AtomicFile] | None = None,
-    sample: ReadSample | None = None,
+    also: Callable[[KmerDatabase], Sequence[AtomicFile]] | None = None,
+    observed: Observed | None = None,
 ) -> Source:
     """Count the canonical k-mers of files into a database.
 
@@ -87,8 +86,8 @@ def count_files(
         least: chooses the lowest count of a k-mer that is kept from the histogram of all of them;
             called only where that is known before anything is written, in which case the database
             has the choice as its ``min_count``.
-        also: writes a file from the database, and closes it; it is committed together with it.
-        sample: gets the sample of the reads.
+        also: writes files from the database, and closes them; they are committed together with it.
+        observed: gets the sample of the reads, and the backend.
 
     Returns:
         What was counted.
@@ -104,9 +103,9 @@ def count_files(
     parameters, options = parameters or CountParameters(), options or RunOptions()
     together: list[AtomicFile] = []
     with new_database(out, together) as folder:
-        source = _count_to(folder, paths, parameters, phred_offset, options, least, sample)
+        source = _count_to(folder, paths, parameters, phred_offset, options, least, observed)
         if also is not None:
-            together.append(also(open_database(folder, check=False)))
+            together += also(open_database(folder, check=False))
     return source
 
 
@@ -117,7 +116,7 @@ def _count_to(
     phred_offset: PhredOffset,
     options: RunOptions,
     least: Choice | None,
-    sample: ReadSample | None,
+    observed: Observed | None,
 ) -> Source:
     chosen = parameters
 
@@ -128,9 +127,9 @@ def _count_to(
         return chosen.min_count
 
     writer, source = _count_into(
-        lambda: DatabaseWriter(folder, parameters.words),
+        lambda: DatabaseWriter(folder, parameters),
         paths, folder, parameters, phred_offset, options, choose if least is not None else None,
-        sample,
+        observed,
     )  # fmt: skip
     writer.close(chosen, source)
     return source
@@ -143,9 +142,9 @@ def histogram_of_files(
     beside: str | Path,
     phred_offset: PhredOffset = "auto",
     options: RunOptions | None = None,
-    sample: ReadSample | None = None,
+    observed: Observed | None = None,
 ) -> tuple[NDArray[np.int64], Source]:
-    """Distinct k-mers of files by count, int64[MAX_COUNT + 1], without a database.
+    """Distinct k-mers of files by count, as ``KmerDatabase.histogram``, without a database.
 
     Args:
         paths: see ``count_files``.
@@ -153,7 +152,7 @@ def histogram_of_files(
         beside: a path; what does not fit into memory goes to a temporary folder beside it.
         phred_offset: see ``count_files``.
         options: likewise.
-        sample: likewise.
+        observed: likewise.
 
     Raises:
         OutputError: the temporary folder cannot be written.
@@ -165,7 +164,7 @@ def histogram_of_files(
             tally, source = _count_into(
                 Tally,
                 paths, folder, parameters or CountParameters(), phred_offset,
-                options or RunOptions(), sample=sample,
+                options or RunOptions(), observed=observed,
             )  # fmt: skip
     except OSError as error:
         raise output_error(beside, error) from error
@@ -218,7 +217,7 @@ def _count_into(
     phred_offset: PhredOffset,
     options: RunOptions,
     least: Choice | None = None,
-    sample: ReadSample | None = None,
+    observed: Observed | None = None,
 ) -> tuple[_Writer, Source]:
     """Count on the backend of the options; what has taken the k-mers, and what was counted.
 
@@ -230,9 +229,10 @@ def _count_into(
         phred_offset: likewise.
         options: likewise.
         least: likewise.
-        sample: likewise.
+        observed: likewise.
     """
-    sample = sample or ReadSample()
+    observed = observed or Observed()
+    sample = observed.sample
     if not paths:
         raise UsageError("no reads given; name files with `in1`")
     letters = most_letters(paths)
@@ -259,7 +259,11 @@ def _count_into(
             )  # fmt: skip
 
         return on_backend(
-            options, on_gpu, on_cpu, may_begin_again=lambda: not any(map(is_stream, paths))
+            options,
+            on_gpu,
+            on_cpu,
+            may_begin_again=lambda: not any(map(is_stream, paths)),
+            note=observed.set_backend,
         )
 
 
@@ -393,25 +397,27 @@ class _Counter:
     def _spill(self, starts: NDArray[np.int64]) -> None:
         """Count what is in the arena, and put the counts on the disk."""
         parts = self._counted(starts, 1, with_runs=False)
-        self.runs.append(write_run(self.folder, len(self.runs), parts))
+        count_type = self.parameters.count_type
+        self.runs.append(write_run(self.folder, len(self.runs), parts, count_type))
 
     def _counted(
         self, starts: NDArray[np.int64], min_count: int, *, with_runs: bool = True
-    ) -> Iterator[tuple[NDArray[np.uint64], NDArray[np.uint16]]]:
+    ) -> Iterator[tuple[NDArray[np.uint64], NDArray[Any]]]:
         """The k-mers and counts of each bucket, in order."""
         words = self.parameters.words
+        no_counts = np.empty(0, dtype=self.parameters.count_type)
         runs = self.runs if with_runs else []
 
-        def count(bucket: int) -> tuple[NDArray[np.uint64], NDArray[np.uint16]]:
+        def count(bucket: int) -> tuple[NDArray[np.uint64], NDArray[Any]]:
             table = np.zeros((FIRST_SLOTS, words + 1), dtype=np.uint64)
             used = np.zeros(1, dtype=np.int64)
             begin, end = (np.ascontiguousarray(starts[:, bucket + i]) for i in (0, 1))
-            table = add_kmers(table, used, self._arena, begin, end, _NO_COUNTS)
+            table = add_kmers(table, used, self._arena, begin, end, no_counts)
             for run in runs:
                 kmers, counts = run.read(bucket, bucket + 1, words)
                 whole = (np.array([at], dtype=np.int64) for at in (0, len(kmers)))
                 table = add_kmers(table, used, kmers, *whole, counts)
-            return sorted_counts(table, used[0], self._bits, min_count)
+            return sorted_counts(table, used[0], self._bits, min_count, no_counts)
 
         with working(self.options.threads, count, range(1 << self._bits), name="count") as counted:
             yield from counted

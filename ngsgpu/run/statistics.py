@@ -108,7 +108,7 @@ class RunStatistics:
         cls,
         options: RunOptions,
         backend: str,
-        parameters: DataclassInstance,
+        parameters: DataclassInstance | None,
         /,
         **entries: Any,
     ) -> Self:
@@ -117,9 +117,10 @@ class RunStatistics:
         Args:
             options: of the run.
             backend: ``cpu`` or ``cuda``.
-            parameters: of the stage.
+            parameters: of the stage; None without any but those of the entries.
             entries: the stage's own, and entries that are added to ``parameters`` and ``memory``.
         """
+        own = {} if parameters is None else asdict(parameters)
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
         head = {
             "backend": backend,
@@ -127,7 +128,7 @@ class RunStatistics:
             "command": list(options.command),
         }
         added = {
-            "parameters": asdict(parameters) | entries.get("parameters", {}),
+            "parameters": own | entries.get("parameters", {}),
             "memory": {"peak_rss_bytes": peak} | entries.get("memory", {}),
         }
         return cls(**head | entries | added)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,32 +24,16 @@ from ngsgpu.suffix.fm import SAMPLED, FmIndex, fm_index, word_count
 from ngsgpu.suffix.params import Format
 from ngsgpu.suffix.places import SequencePlaces
 from ngsgpu.suffix.reference import Reference, read_reference
+from ngsgpu.suffix.stats import IndexSummary
 from ngsgpu.suffix.store import KIND, save_index
 
 _END: int = ord("$")
 """Behind each sequence of a text."""
 
-
-@dataclass(frozen=True, slots=True)
-class IndexSummary:
-    """Summary of an indexing run.
-
-    Attributes:
-        sequences: their number.
-        bases: their letters.
-        replaced: letters other than A, C, G and T.
-    """
-
-    sequences: int
-    bases: int
-    replaced: int
-
-    def summary(self) -> list[str]:
-        """Lines for people."""
-        return [
-            f"{self.sequences:,} sequences of {self.bases:,} bases, "
-            f"{self.replaced:,} of them ambiguous"
-        ]
+Finish = Callable[[Reference, str], list[AtomicFile]]
+"""Makes the statistics, of a reference and the backend that sorted it: complete files."""
+Note = Callable[[str], object]
+"""Called with the backend."""
 
 
 def build_index(
@@ -56,6 +41,8 @@ def build_index(
     prefix: str | Path,
     kind: Format = "bwa",
     options: RunOptions | None = None,
+    *,
+    stats: str | Path | None = None,
 ) -> IndexSummary:
     """Index sequences.
 
@@ -64,6 +51,7 @@ def build_index(
         prefix: of BWA's five files, or the folder of another format.
         kind: ``bwa``, ``fm``, ``bwt`` or ``sa``; see ``ngsgpu.suffix.store``.
         options: backend, threads, memory and progress; do not affect the result.
+        stats: JSON file for the statistics.
 
     Raises:
         InputError: the sequences cannot be read, or the folder holds something else.
@@ -71,20 +59,39 @@ def build_index(
         HostMemoryError: the memory is too small.
         UsageError: an output is the input.
     """
+    started = time.monotonic()
     options = options or RunOptions()
     say_if_compiling()
-    if kind != "bwa":
-        check_place(prefix, KIND)
-        reference = _indexed(
-            path, kind, options, lambda own: _build_folder(own, prefix, kind, options)
-        )
-    else:
-        reference = _build_bwa(path, prefix, options)
-    return IndexSummary(
-        sequences=len(reference.sequences),
-        bases=len(reference.codes),
-        replaced=sum(int(one.holes[:, 1].sum()) for one in reference.sequences),
-    )
+    done: list[IndexSummary] = []
+    with contextlib.ExitStack() as opened:
+        documents = [opened.enter_context(AtomicFile(own)) for own in (stats,) if own is not None]
+
+        def finish(reference: Reference, backend: str) -> list[AtomicFile]:
+            """Files to be committed together with those of the index."""
+            summary = IndexSummary.begun(
+                options,
+                backend,
+                None,
+                parameters={"format": kind},
+                sequences=len(reference.sequences),
+                bases=len(reference.codes),
+                replaced=sum(int(one.holes[:, 1].sum()) for one in reference.sequences),
+                time_s={"total": round(time.monotonic() - started, 3)},
+            )
+            done.append(summary)
+            for document in documents:
+                document.write(summary.to_json().encode())
+                document.close()
+            return documents
+
+        if kind != "bwa":
+            check_place(prefix, KIND)
+            _indexed(
+                path, kind, options, lambda own: _build_folder(own, prefix, kind, options, finish)
+            )
+        else:
+            _build_bwa(path, prefix, options, finish)
+    return done[0]
 
 
 def plan_index(
@@ -135,7 +142,8 @@ def _indexed(
     return reference
 
 
-def _build_bwa(path: str | Path, prefix: str | Path, options: RunOptions) -> Reference:
+def _build_bwa(path: str | Path, prefix: str | Path, options: RunOptions, finish: Finish) -> None:
+    backends: list[str] = []
     outputs = [f"{prefix}{ending}" for ending in (*bwa.ENDINGS, bwa.SUMS)]
     check_distinct([path], outputs)
 
@@ -146,7 +154,7 @@ def _build_bwa(path: str | Path, prefix: str | Path, options: RunOptions) -> Ref
         holes.write(bwa.hole_text(reference))
         annotations.write(bwa.annotation_text(reference))
         packed.write(bwa.packed_bases(reference.codes, options.threads).data)
-        index = _index_of(reference, options)
+        index = _index_of(reference, options, backends.append)
         bwa.write_transform(index, transform.write)
         bwa.write_sample(index, sample.write)
         sums.write(bwa.sums_text(summed))
@@ -154,33 +162,36 @@ def _build_bwa(path: str | Path, prefix: str | Path, options: RunOptions) -> Ref
     with contextlib.ExitStack() as opened:
         files = [opened.enter_context(AtomicFile(output)) for output in outputs]
         reference = _indexed(path, "bwa", options, build)
-        commit_all(files)
-    return reference
+        commit_all([*files, *finish(reference, backends[-1])])
 
 
 def _build_folder(
-    reference: Reference, folder: str | Path, kind: Format, options: RunOptions
+    reference: Reference, folder: str | Path, kind: Format, options: RunOptions, finish: Finish
 ) -> None:
     names = [one.name for one in reference.sequences]
     starts = [one.start for one in reference.sequences]
     places = SequencePlaces(names, np.array([*starts, len(reference.codes)], dtype=np.int64))
     arrays: dict[str, NDArray[Any]]
     values: dict[str, Any] = {}
+    backends: list[str] = []
     if kind == "fm":
-        index = _index_of(reference, options)
+        index = _index_of(reference, options, backends.append)
         arrays = {"words": index.words, "sample": index.sample}
         values = {"primary": index.primary, "totals": index.totals.tolist()}
     else:
         text = letters_of(reference)
-        array = _array_of(text, options)
+        array = _array_of(text, options, backends.append)
         if kind == "sa":
             arrays = {"text": text, "places": array}
         else:
             arrays = {"text": text, "transform": transform_of(text, array)}
-    save_index(folder, kind, places, arrays, values, options.threads)
+    save_index(
+        folder, kind, places, arrays, values, options.threads,
+        also=lambda: finish(reference, backends[-1]),
+    )  # fmt: skip
 
 
-def _index_of(reference: Reference, options: RunOptions) -> FmIndex:
+def _index_of(reference: Reference, options: RunOptions, note: Note) -> FmIndex:
     """The FM index of both strands."""
 
     def on_gpu() -> FmIndex:
@@ -194,10 +205,10 @@ def _index_of(reference: Reference, options: RunOptions) -> FmIndex:
         text = reference.both_strands()
         return fm_index(text, suffix_array(text), options.threads)
 
-    return on_backend(options, on_gpu, on_cpu)
+    return on_backend(options, on_gpu, on_cpu, note=note)
 
 
-def _array_of(text: NDArray[np.uint8], options: RunOptions) -> NDArray[Any]:
+def _array_of(text: NDArray[np.uint8], options: RunOptions, note: Note) -> NDArray[Any]:
     """The suffix array of a text."""
 
     def on_gpu() -> NDArray[Any]:
@@ -205,7 +216,7 @@ def _array_of(text: NDArray[np.uint8], options: RunOptions) -> NDArray[Any]:
 
         return suffix_array_on_gpus(text, gpus=options.gpus, limit=options.gpu_memory)
 
-    return on_backend(options, on_gpu, lambda: suffix_array(text))
+    return on_backend(options, on_gpu, lambda: suffix_array(text), note=note)
 
 
 def letters_of(reference: Reference) -> NDArray[np.uint8]:

@@ -25,9 +25,13 @@ CLASSES: Final = {
     "classify": "ngsgpu.classify.run.samples:ClassificationStatistics",
     "extract": "ngsgpu.classify.extract.stage:ExtractionStatistics",
     "db build": "ngsgpu.classify.database.stats:BuildStatistics",
+    "kmers count": "ngsgpu.kmers.stats:CountStatistics",
+    "kmers intersect, subtract and union": "ngsgpu.kmers.stats:CombinationStatistics",
     "unitigs": "ngsgpu.assemble.stats:UnitigSummary",
     "assemble": "ngsgpu.assemble.contigs.run:AssemblyStatistics",
     "assemble --method euler": "ngsgpu.assemble.euler.pipeline:EulerStatistics",
+    "index build": "ngsgpu.suffix.stats:IndexSummary",
+    "index query": "ngsgpu.suffix.stats:QuerySummary",
     "run": "ngsgpu.chains.runner:ChainStatistics",
 }
 """Commands, and the classes of their statistics."""

@@ -27,6 +27,7 @@ from ngsgpu.io.paths import Paths, listed, own_descriptor
 from ngsgpu.io.text.diagnose import PhredOffset
 from ngsgpu.io.text.sample import ReadSample
 from ngsgpu.kmers import KmerDatabase, count_files, open_database
+from ngsgpu.kmers.stats import Observed
 from ngsgpu.run.options import INTERPRETER_BYTES, RunOptions, on_backend
 from ngsgpu.run.progress import Progress
 from ngsgpu.run.statistics import RunStatistics
@@ -170,7 +171,7 @@ def _counted(
             place = folder / "kmers"
             count_files(
                 paths, place, parameters.counted(), phred_offset=phred_offset, options=options,
-                sample=sample,
+                observed=Observed(sample),
             )  # fmt: skip
             times["counting"] = round(time.monotonic() - begin, 4)
             yield open_database(place, options.threads, check=False)
