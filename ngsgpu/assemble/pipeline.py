@@ -20,16 +20,19 @@ from ngsgpu.assemble.graph import Graph, graph_of, index_bits, place_type, selec
 from ngsgpu.assemble.params import UnitigParameters, check_odd
 from ngsgpu.assemble.stats import UnitigSummary, summary_of
 from ngsgpu.assemble.text import write_text
-from ngsgpu.device.plan import Allocation, HostPlan
+from ngsgpu.device.plan import UP_TO, Allocation, HostPlan
 from ngsgpu.errors import DeviceMemoryError, UsageError, output_error
 from ngsgpu.io.output.atomic import AtomicFile, check_distinct, commit_all
 from ngsgpu.io.output.temporary import temporary_folder
 from ngsgpu.io.paths import Paths, is_stream, listed, own_descriptor
 from ngsgpu.io.text.diagnose import PhredOffset
 from ngsgpu.kmers import KmerDatabase, Source, count_files, kmers_on_gpu, open_database
+from ngsgpu.kmers.count import most_letters
+from ngsgpu.kmers.count import plan_files as plan_counting
 from ngsgpu.kmers.model import valley_of
 from ngsgpu.pool import map_all
 from ngsgpu.run.options import INTERPRETER_BYTES, RunOptions, on_backend
+from ngsgpu.run.plan import in_turn
 from ngsgpu.run.progress import Progress
 
 _LOG = logging.getLogger("ngsgpu")
@@ -37,6 +40,7 @@ _ROWS: Final = 1 << 22
 _WITHOUT_VALLEY: Final = 2
 """Abundance at which k-mers count as true if the histogram has no valley."""
 
+_NO_INPUT: Final = "give reads (`in1`) or a k-mer database (`database`)"
 _TEXT_BYTES: Final = 64 << 20
 """Text that a thread writes, and what it is made of."""
 
@@ -84,7 +88,7 @@ def write_unitigs(
     parameters = parameters or UnitigParameters()
     options = options or RunOptions()
     if bool(paths) == (database is not None):
-        raise UsageError("give reads (`in1`) or a k-mer database (`database`)")
+        raise UsageError(_NO_INPUT)
     if (colors is None) != (not color):
         raise UsageError("`color` and `colors` belong together: the samples, and the table")
     color_names(color)
@@ -325,6 +329,48 @@ def solid_kmers(
     return kmers, counts
 
 
+def plan_files(
+    paths: Paths,
+    parameters: UnitigParameters,
+    options: RunOptions,
+    *,
+    database: str | Path | None = None,
+) -> HostPlan:
+    """Plan the memory of ``write_unitigs`` on the CPU, whose arguments these are.
+
+    Raises:
+        InputError: the database cannot be read.
+        UsageError: there is no input.
+    """
+    if bool(listed(paths)) == (database is not None):
+        raise UsageError(_NO_INPUT)
+    if database is not None:
+        opened = open_database(database, check=False)
+        counted = opened.parameters
+        graph = plan_graph(len(opened), counted.kmer, counted.words, options)
+        return in_turn("compacting", compacting=graph)
+    return in_turn("compacting", **plan_steps(paths, parameters, options))
+
+
+def plan_steps(
+    paths: Paths, parameters: UnitigParameters, options: RunOptions
+) -> dict[str, HostPlan]:
+    """Plan the memory of counting the k-mers of files, and of the largest graph they may have.
+
+    Args:
+        paths: FASTQ or FASTA files.
+        parameters: which k-mers make the graph.
+        options: threads and memory budget.
+    """
+    counted = parameters.counted()
+    letters = most_letters(listed(paths))
+    kmers = (options.budget if letters is None else letters) // (parameters.min_abundance or 1)
+    return {
+        "counting": plan_counting(paths, counted, options),
+        "compacting": plan_graph(kmers, counted.kmer, counted.words, options),
+    }
+
+
 def plan_graph(size: int, k: int, words: int, options: RunOptions) -> HostPlan:
     """Plan the memory of a graph: k-mers, neighbours, marks, and at worst a unitig each.
 
@@ -339,7 +385,7 @@ def plan_graph(size: int, k: int, words: int, options: RunOptions) -> HostPlan:
     unitig = 4 * place + 4 * 8
     return HostPlan(
         doing=f"the graph of {size:,} k-mers",
-        about="up to ",
+        about=UP_TO,
         allocations=(
             Allocation("program", INTERPRETER_BYTES),
             Allocation("k-mers", size * node),

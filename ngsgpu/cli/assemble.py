@@ -23,6 +23,9 @@ from ngsgpu.errors import UsageError
 
 if TYPE_CHECKING:
     from ngsgpu.assemble.euler import EulerParameters
+    from ngsgpu.device.plan import HostPlan
+    from ngsgpu.kmers import CountParameters
+    from ngsgpu.run.options import RunOptions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,6 +82,7 @@ def assemble(
 
     ngsgpu assemble -i R1.fq.gz -I R2.fq.gz -o contigs.fa --gfa graph.gfa
     """
+    paths = [*(in1 or []), *(in2 or []), *(single or [])]
     if method == "euler":
         outputs = {"gfa": gfa, "scaffolds": scaffolds, "coverage": coverage}
         given = [name for name, path in outputs.items() if path is not None]
@@ -87,6 +91,7 @@ def assemble(
             raise UsageError(f"--method euler has no `{given[0]}`; leave it out")
         from ngsgpu.assemble.euler import assemble_euler
 
+        tour_parameters = _euler(assembly.given, min_abundance)
         with open_run(
             run,
             "ngsgpu.io.gpu.parse",
@@ -94,10 +99,16 @@ def assemble(
             "ngsgpu.assemble.euler.gpu",
             max_gpus=1,
         ) as (_, options):
+            if run.dry_run:
+                from ngsgpu.assemble.euler.pipeline import plan_files as plan_euler
+
+                plan = plan_euler(paths, tour_parameters, options)
+                _show_plan(plan, paths, tour_parameters.counted(), options, run.stats)
+                return
             tour = assemble_euler(
-                [*(in1 or []), *(in2 or []), *(single or [])],
+                paths,
                 out,
-                _euler(assembly.given, min_abundance),
+                tour_parameters,
                 stats=run.stats,
                 phred_offset=phred(run.phred_offset),
                 options=options,
@@ -115,6 +126,13 @@ def assemble(
         "ngsgpu.assemble.gpu",
         max_gpus=1,
     ) as (_, options):
+        if run.dry_run:
+            from ngsgpu.assemble.contigs.run import plan_files
+
+            plan = plan_files(paths, parameters, options)
+            first = parameters.unitigs(plan.sizes["kmer"], parameters.min_abundance)
+            _show_plan(plan, paths, first.counted(), options, run.stats)
+            return
         statistics = assemble_files(
             in1 or [],
             out,
@@ -130,6 +148,20 @@ def assemble(
             options=options,
         )
         say(statistics, run.quiet)
+
+
+def _show_plan(
+    plan: HostPlan,
+    paths: list[str],
+    counted: CountParameters,
+    options: RunOptions,
+    stats: str | None,
+) -> None:
+    """Print a plan, with that of counting the first k-mers on a GPU."""
+    from ngsgpu.kmers.count import plan_on_gpu
+    from ngsgpu.run.plan import show_plan
+
+    show_plan(plan, options, stats, lambda: plan_on_gpu(paths, counted, options))
 
 
 def _euler(given: Mapping[str, Any], min_abundance: int | None) -> EulerParameters:

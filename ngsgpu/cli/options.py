@@ -123,6 +123,7 @@ class CountRun(Compute):
 
     phred_offset: PhredOffsetOption = "auto"
     memory: Memory = None
+    dry_run: DryRun = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -61,10 +61,19 @@ def unitigs(
         "ngsgpu.assemble.gpu",
         "ngsgpu.assemble.text",
     ) as (_, options):
-        from ngsgpu.assemble.pipeline import write_unitigs
+        from ngsgpu.assemble.pipeline import plan_files, write_unitigs
+        from ngsgpu.kmers.count import plan_on_gpu
+        from ngsgpu.run.plan import show_plan
 
+        paths = [*(in1 or []), *(in2 or [])]
+        if run.dry_run:
+            plan = plan_files(paths, parameters, options, database=database)
+            show_plan(
+                plan, options, stats, lambda: plan_on_gpu(paths, parameters.counted(), options)
+            )
+            return
         summary = write_unitigs(
-            [*(in1 or []), *(in2 or [])],
+            paths,
             out,
             gfa,
             parameters,

@@ -15,7 +15,7 @@ from ngsgpu.deplete.index import HostIndex, groups_for
 from ngsgpu.deplete.kmers import GROUP, insert, sample
 from ngsgpu.deplete.params import IndexParameters
 from ngsgpu.device.memory import format_size
-from ngsgpu.device.plan import Allocation, HostPlan
+from ngsgpu.device.plan import ABOUT, AT_LEAST, Allocation, HostPlan
 from ngsgpu.errors import InputError, UsageError
 from ngsgpu.io.compress.source import unpacked_size
 from ngsgpu.io.paths import Paths, listed
@@ -114,7 +114,7 @@ def plan_index(
     index = plan.bytes_of("index")
     return replace(
         plan,
-        about="about ",
+        about=ABOUT,
         allocations=(
             *plan.allocations,
             Allocation("reading", reading),
@@ -236,7 +236,7 @@ def plan_kmers(kmers: int, parameters: IndexParameters, budget: int) -> HostPlan
     """
     return HostPlan(
         doing="indexing",
-        about="at least ",
+        about=AT_LEAST,
         allocations=(
             Allocation("program", INTERPRETER_BYTES),
             Allocation("k-mers", 8 * kmers),

@@ -38,6 +38,11 @@ _RESERVE: Final = 512 << 20
 """Reserve for CUDA's own use when kernels are loaded and launched, and for fragmentation."""
 
 
+ABOUT: Final = "about "
+UP_TO: Final = "up to "
+AT_LEAST: Final = "at least "
+"""What the size of a plan is, as shown to users."""
+
 _ESTIMATE_MARGIN: Final = 1.05
 """Safety factor on estimates in advice."""
 
@@ -135,7 +140,7 @@ class HostPlan(Plan):
     """Memory of a run on the host.
 
     Attributes:
-        about: ``about ``, ``up to `` or ``at least ``; empty: the size is exact.
+        about: ``ABOUT``, ``UP_TO`` or ``AT_LEAST``; empty: the size is exact.
         sizes: of the inputs and outputs, by their keys in the statistics.
         notes: lines for people about the inputs and outputs.
         holds_on_gpu: whether a run on GPUs takes this memory as well.
@@ -152,7 +157,7 @@ class HostPlan(Plan):
 
     def refusal(self) -> HostMemoryError:
         """See ``Plan``."""
-        wanted = self.total * (_ESTIMATE_MARGIN if self.about == "about " else 1)
+        wanted = self.total * (_ESTIMATE_MARGIN if self.about == ABOUT else 1)
         memory = f"`memory='{math.ceil(wanted / (1 << 20))}M'` on a machine that has it"
         return HostMemoryError(
             f"{self.doing} takes {self.about}{format_size(self.total)} of memory and "

@@ -15,8 +15,8 @@ from typing import Any, Final, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.device.memory import format_size
-from ngsgpu.errors import HostMemoryError, UsageError, output_error
+from ngsgpu.device.plan import AT_LEAST, Allocation, HostPlan, MemoryPlan, gpu_memory
+from ngsgpu.errors import UsageError, output_error
 from ngsgpu.io.compress.source import unpacked_size
 from ngsgpu.io.output.atomic import AtomicFile
 from ngsgpu.io.output.temporary import temporary_folder
@@ -40,6 +40,7 @@ from ngsgpu.kmers.stats import Observed
 from ngsgpu.kmers.stretches import Stretches, kmers_in, lowest_quality, stretches_of
 from ngsgpu.pool import Shared, working
 from ngsgpu.run.options import INTERPRETER_BYTES, RunOptions, chunk_bytes_within, on_backend
+from ngsgpu.run.plan import show_plan
 from ngsgpu.run.progress import Progress, say_if_compiling
 
 _STRETCH: Final = 1 << 20
@@ -50,6 +51,7 @@ _MIN_BITS: Final = 4
 _MAX_BITS: Final = 12
 _ARENA_SHARE: Final = 2
 """Part of the memory that the arena takes at most, 1 / this: the rest is for tables and counts."""
+_ARENA: Final = "arena"
 
 Choice = Callable[[NDArray[np.int64]], int]
 """Chooses the lowest count from a histogram."""
@@ -274,23 +276,57 @@ def most_letters(paths: Sequence[str | Path]) -> int | None:
     return sum(map(unpacked_size, paths))
 
 
-def _rows(letters: int | None, words: int, options: RunOptions) -> int:
-    """K-mers that the arena has room for.
+def plan_files(paths: Paths, parameters: CountParameters, options: RunOptions) -> HostPlan:
+    """Plan the memory of ``count_files`` on the CPU, whose arguments these are.
 
-    Raises:
-        HostMemoryError: there is no memory for a stretch.
+    The arena takes what files may fill of its share of the budget.
     """
-    row = 8 * words
+    letters = most_letters(listed(paths))
+    row = 8 * parameters.words
     scratch = options.threads * _STRETCH * row
     room = (options.budget - INTERPRETER_BYTES) // _ARENA_SHARE - scratch
-    if room < _STRETCH * row:
-        least = INTERPRETER_BYTES + _ARENA_SHARE * (_STRETCH * row + scratch)
-        raise HostMemoryError(
-            f"counting takes at least {format_size(least)} of memory and "
-            f"{format_size(options.budget)} may be used; use fewer threads, or "
-            f"`memory='{-(-least >> 20)}M'` on a machine that has it"
-        )
-    return room // row if letters is None else min(letters + _STRETCH, room // row)
+    rows = room // row if letters is None else min(letters + _STRETCH, room // row)
+    arena = max(_STRETCH, rows) * row
+    return HostPlan(
+        doing="counting k-mers",
+        about=AT_LEAST,
+        allocations=(
+            Allocation("program", INTERPRETER_BYTES),
+            Allocation(_ARENA, arena),
+            Allocation("scratch", scratch),
+            Allocation("tables", (_ARENA_SHARE - 1) * (arena + scratch)),
+        ),
+        budget=options.budget,
+        remedies=("fewer threads",),
+        holds_on_gpu=False,
+    )
+
+
+def show_plan_of(
+    paths: Paths, parameters: CountParameters, options: RunOptions, stats: str | Path | None
+) -> None:
+    """Print the plan of ``count_files``; see ``show_plan``."""
+    show_plan(
+        plan_files(paths, parameters, options),
+        options,
+        stats,
+        lambda: plan_on_gpu(paths, parameters, options),
+    )
+
+
+def plan_on_gpu(paths: Paths, parameters: CountParameters, options: RunOptions) -> MemoryPlan:
+    """Plan the memory of each GPU from what is free; see ``plan_files``.
+
+    Raises:
+        DeviceMemoryError: it is too little.
+    """
+    from ngsgpu.kmers.gpu_run import plan_counting
+
+    budget = gpu_memory(options.gpu_memory).budget
+    count_bytes = np.dtype(parameters.count_type).itemsize
+    return plan_counting(
+        most_letters(listed(paths)), parameters.words, budget, options.gpus, count_bytes
+    )
 
 
 @dataclass(slots=True)
@@ -315,7 +351,9 @@ class _Counter:
 
     def __post_init__(self) -> None:
         letters = most_letters(self.paths)
-        rows = _rows(letters, self.parameters.words, self.options)
+        plan = plan_files(self.paths, self.parameters, self.options)
+        plan.check()
+        rows = plan.bytes_of(_ARENA) // (8 * self.parameters.words)
         known = rows if letters is None else min(rows, letters // 2)
         buckets = max(1, known // _KMERS_PER_BUCKET)
         self._bits = min(_MAX_BITS, max(_MIN_BITS, buckets.bit_length()))

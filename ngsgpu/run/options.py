@@ -23,7 +23,7 @@ from ngsgpu.declared.options import value
 from ngsgpu.declared.values import parameters
 from ngsgpu.device.leases import keep_gpus
 from ngsgpu.device.memory import available_memory
-from ngsgpu.device.plan import HostPlan
+from ngsgpu.device.plan import ABOUT, HostPlan
 from ngsgpu.device.team import Team, free_unused
 from ngsgpu.errors import DeviceError, HostMemoryError
 from ngsgpu.io.compress.deflate import DEFAULT_LEVEL, MAX_LEVEL
@@ -174,7 +174,7 @@ class ReadSetPlan(HostPlan):
             remedies.append(f"`hashes={self.tables - -(-surplus // self.table_bytes)}`")
         if self.quality_bits == 8 and self.contents.bases * 3 // 4 >= surplus:
             remedies.append("`quality_bits=2`")
-        about = "about " if self.contents.estimated else ""
+        about = ABOUT if self.contents.estimated else ""
         return HostPlan.refusal(replace(self, about=about, remedies=tuple(remedies)))
 
     def document(self) -> dict[str, Any]:

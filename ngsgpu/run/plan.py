@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
 from ngsgpu._version import __version__
-from ngsgpu.device.plan import Allocation, HostPlan, MemoryPlan, Plan
+from ngsgpu.device.plan import UP_TO, Allocation, HostPlan, MemoryPlan, Plan
 from ngsgpu.errors import InputError
 from ngsgpu.io.compress.formats import PACKED_ENDINGS
 from ngsgpu.io.inputs import ReadFiles
@@ -98,6 +98,28 @@ _PACKED: Final = 16
 """Bytes of text that a byte of a compressed file may stand for."""
 
 
+def in_turn(doing: str, **steps: HostPlan) -> HostPlan:
+    """The plan of steps that follow on each other.
+
+    One that takes up to a size gets no more than the budget.
+
+    Args:
+        doing: the work, as ``assembling``.
+        steps: their plans, in order, by their names.
+    """
+    first = next(iter(steps.values()))
+    program = Allocation("program", INTERPRETER_BYTES)
+    allocations = [program]
+    for name, plan in steps.items():
+        left = max(0, plan.budget - program.bytes)
+        for own in plan.allocations:
+            if own.name != program.name:
+                size = min(own.bytes, left) if plan.about == UP_TO else own.bytes
+                allocations.append(replace(own, bytes=size, steps=(name,)))
+                left -= size
+    return replace(first, doing=doing, about=UP_TO, allocations=tuple(allocations))
+
+
 def text_bytes(lanes: Iterable[ReadFiles]) -> int | None:
     """The most bytes of text that files of reads may hold; None if one is a stream.
 
@@ -179,7 +201,7 @@ def plan_records(
     reading = max((reading_bytes(lane.inputs, options) for lane in lanes), default=0)
     return RecordPlan(
         doing=doing,
-        about="up to ",
+        about=UP_TO,
         allocations=(
             Allocation("program", INTERPRETER_BYTES),
             Allocation("records", reading),

@@ -24,7 +24,7 @@ from ngsgpu.assemble.contigs.places import place_reads
 from ngsgpu.assemble.contigs.reads import Reads, load_reads
 from ngsgpu.assemble.contigs.scaffolds import scaffold_fasta, scaffolds_of
 from ngsgpu.assemble.contigs.votes import corrected, lone_ends, votes_on
-from ngsgpu.assemble.pipeline import compacted, solid_of
+from ngsgpu.assemble.pipeline import compacted, plan_steps, solid_of
 from ngsgpu.assemble.stats import sizes_of
 from ngsgpu.device.plan import Allocation, HostPlan
 from ngsgpu.errors import UsageError
@@ -38,8 +38,10 @@ from ngsgpu.io.text.diagnose import PhredOffset
 from ngsgpu.io.text.reader import read_batches
 from ngsgpu.io.text.sample import ReadSample
 from ngsgpu.kmers import Source
+from ngsgpu.kmers.count import most_letters
 from ngsgpu.run.long_reads import warn_of_long_reads
 from ngsgpu.run.options import INTERPRETER_BYTES, RunOptions, leave_gpus, on_backend
+from ngsgpu.run.plan import in_turn
 from ngsgpu.run.progress import Progress
 from ngsgpu.run.statistics import RunStatistics
 from ngsgpu.run.trimming import warn_of_adapters
@@ -49,6 +51,11 @@ _SAMPLED: Final = 10_000
 """Reads whose lengths decide the first k."""
 
 _READ_BYTES: Final = 12
+_SHORT_RECORD: Final = 100
+"""Bytes of a short read in a file, with its name and qualities."""
+
+_LONGEST_FIRST: Final = 31
+"""The first k, at most, if it is not given."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -301,6 +308,28 @@ def _first_kmer(paths: list[str], phred_offset: PhredOffset) -> int:
         lengths = batch.seq_len[:_SAMPLED]
         return first_kmer(int(lengths.sum()), len(lengths))
     return first_kmer(0, 0)
+
+
+def plan_files(paths: FilePaths, parameters: AssemblyParameters, options: RunOptions) -> HostPlan:
+    """Plan the memory of ``assemble_files`` on the CPU.
+
+    Args:
+        paths: all files of reads.
+        parameters: of the assembly.
+        options: threads and memory budget.
+
+    Raises:
+        UsageError: there is no file.
+    """
+    if not listed(paths):
+        raise UsageError("no reads given; name files with `in1`")
+    kmer = parameters.kmers[0] if parameters.kmers else _LONGEST_FIRST
+    steps = plan_steps(paths, parameters.unitigs(kmer, parameters.min_abundance), options)
+    letters = most_letters(listed(paths)) or 0
+    reads = plan_reads(Source(letters // _SHORT_RECORD, letters, 0, ()), options)
+    graph = steps["compacting"]
+    steps["compacting"] = replace(graph, allocations=(*reads.allocations, *graph.allocations))
+    return replace(in_turn("assembling", **steps), sizes={"kmer": kmer})
 
 
 def plan_reads(source: Source, options: RunOptions) -> HostPlan:

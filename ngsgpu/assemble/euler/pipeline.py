@@ -17,7 +17,7 @@ from ngsgpu.assemble.euler.contigs import Contigs, find_contigs, write_contigs
 from ngsgpu.assemble.euler.graph import EulerGraph, Places, euler_graph
 from ngsgpu.assemble.euler.params import EulerParameters
 from ngsgpu.assemble.stats import sizes_of
-from ngsgpu.device.plan import Allocation, HostPlan
+from ngsgpu.device.plan import UP_TO, Allocation, HostPlan
 from ngsgpu.errors import UsageError, output_error
 from ngsgpu.io.inputs import ReadFiles
 from ngsgpu.io.output.atomic import check_distinct
@@ -27,12 +27,16 @@ from ngsgpu.io.paths import Paths, listed, own_descriptor
 from ngsgpu.io.text.diagnose import PhredOffset
 from ngsgpu.io.text.sample import ReadSample
 from ngsgpu.kmers import KmerDatabase, count_files, open_database
+from ngsgpu.kmers.count import most_letters
+from ngsgpu.kmers.count import plan_files as plan_counting
 from ngsgpu.kmers.stats import Observed
 from ngsgpu.run.options import INTERPRETER_BYTES, RunOptions, on_backend
+from ngsgpu.run.plan import in_turn
 from ngsgpu.run.progress import Progress
 from ngsgpu.run.statistics import RunStatistics
 from ngsgpu.run.trimming import warn_of_adapters
 
+_NO_INPUT: Final = "no reads given; name files with `in1`"
 _EDGE_BYTES: Final = 96
 """Memory for an edge while its graph is made: sorted words, places and vertices."""
 
@@ -96,7 +100,7 @@ def assemble_euler(
     parameters = parameters or EulerParameters()
     options = options or RunOptions()
     if not paths:
-        raise UsageError("no reads given; name files with `in1`")
+        raise UsageError(_NO_INPUT)
     if out is None:
         raise UsageError("no output given; name a file with `out`")
     outputs = [str(path) for path in (out, stats) if path is not None]
@@ -188,11 +192,26 @@ class _Found(NamedTuple):
     backend: str
 
 
+def plan_files(paths: Paths, parameters: EulerParameters, options: RunOptions) -> HostPlan:
+    """Plan the memory of ``assemble_euler`` on the CPU, whose arguments these are.
+
+    Raises:
+        UsageError: there is no file.
+    """
+    paths = listed(paths)
+    if not paths:
+        raise UsageError(_NO_INPUT)
+    letters = most_letters(paths)
+    edges = 2 * (options.budget if letters is None else letters)
+    counting = plan_counting(paths, parameters.counted(), options)
+    return in_turn("assembling", counting=counting, tour=plan_tour(edges, options))
+
+
 def plan_tour(edges: int, options: RunOptions) -> HostPlan:
     """Plan the memory of a graph, by its number of edges."""
     return HostPlan(
         doing=f"the graph of {edges:,} edges",
-        about="up to ",
+        about=UP_TO,
         allocations=(
             Allocation("program", INTERPRETER_BYTES),
             Allocation("edges", edges * _EDGE_BYTES),
