@@ -25,6 +25,7 @@ BUILT = (
 )
 COMMANDS = {
     "trim": f"trim {PAIRS} -o {{out}}/1.fq -O {{out}}/2.fq",
+    "deplete-index": BUILT[0].replace("{folder}/host", "{out}/host"),
     "deplete": "deplete -d {folder}/host.idx -i {folder}/mixed.fa.gz -o {out}/kept.fa",
     "correct": f"correct {PAIRS} -o {{out}}/1.fq -O {{out}}/2.fq",
     "correct --method spectrum": f"correct {PAIRS} -o {{out}}/1.fq -O {{out}}/2.fq "

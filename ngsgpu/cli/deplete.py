@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import time
 from typing import TYPE_CHECKING, Annotated
 
 import click
@@ -26,7 +27,6 @@ from ngsgpu.deplete.params import DepletionParameters, IndexParameters
 from ngsgpu.errors import TOO_MANY_FOUND
 
 if TYPE_CHECKING:
-    from ngsgpu.deplete.index import HostIndex
     from ngsgpu.deplete.sets import Operation
 
 logger = logging.getLogger("ngsgpu")
@@ -132,7 +132,7 @@ def deplete_index(
 
     ngsgpu deplete-index GRCh38.fa.gz -o human.idx
     """
-    from ngsgpu.deplete.build import build_index, plan_index
+    from ngsgpu.deplete.build import build_index, plan_index, write_index
     from ngsgpu.run.plan import show_plan
 
     options = cpu_options(run)
@@ -142,10 +142,12 @@ def deplete_index(
         )
         show_plan(plan, options, stats)
         return
+    begin = time.monotonic()
     index = build_index(
         references, parameters, exclude=exclude or (), keep_kmers=keep_kmers, options=options
     )
-    _save(index, out, options.threads, quiet=run.quiet)
+    seconds = time.monotonic() - begin
+    say(write_index(index, out, options, stats=stats, seconds=seconds), run.quiet)
 
 
 Indexes = Annotated[
@@ -208,21 +210,9 @@ def _combine(
     operation: Operation, indexes: list[str], out: str, run: HostRun, *, keep_kmers: bool
 ) -> None:
     """Make an index of others."""
+    from ngsgpu.deplete.build import write_index
     from ngsgpu.deplete.sets import combine_indexes
 
     options = cpu_options(run)
     index = combine_indexes(operation, indexes, keep_kmers=keep_kmers, options=options)
-    _save(index, out, options.threads, quiet=run.quiet)
-
-
-def _save(index: HostIndex, out: str, threads: int, *, quiet: bool) -> None:
-    """Write an index, and say what it holds."""
-    from ngsgpu.device.memory import format_size
-
-    index.save(out, threads)
-    if not quiet:
-        click.echo(
-            f"{index.kmers:,} k-mers of {index.sequences:,} sequences with {index.bases:,} bases; "
-            f"{format_size(index.table.nbytes)}",
-            err=True,
-        )
+    say(write_index(index, out, options), run.quiet)

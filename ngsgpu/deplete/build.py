@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
@@ -14,10 +15,12 @@ from numpy.typing import NDArray
 from ngsgpu.deplete.index import HostIndex, groups_for
 from ngsgpu.deplete.kmers import GROUP, insert, sample
 from ngsgpu.deplete.params import IndexParameters
+from ngsgpu.deplete.stats import HostStatistics
 from ngsgpu.device.memory import format_size
 from ngsgpu.device.plan import ABOUT, AT_LEAST, Allocation, HostPlan
 from ngsgpu.errors import InputError, UsageError
 from ngsgpu.io.compress.source import unpacked_size
+from ngsgpu.io.output.atomic import AtomicFile
 from ngsgpu.io.paths import Paths, listed
 from ngsgpu.io.text.reader import read_batches
 from ngsgpu.pool import working
@@ -118,6 +121,7 @@ def plan_index(
         allocations=(
             *plan.allocations,
             Allocation("reading", reading),
+            Allocation("scratch", 8 * min(letters, options.threads * _STRETCH)),
             Allocation("list of k-mers", 8 * kmers if keep_kmers else 0),
         ),
         sizes={"index_bytes": index},
@@ -170,6 +174,40 @@ def build_index(
             parts, parameters, sequences=found.sequences, bases=found.bases, sources=names,
             keep_kmers=keep_kmers,
         )  # fmt: skip
+
+
+def write_index(
+    index: HostIndex,
+    out: str | Path,
+    options: RunOptions,
+    *,
+    stats: str | Path | None = None,
+    seconds: float = 0.0,
+) -> HostStatistics:
+    """Write an index, and the statistics of making it.
+
+    Args:
+        index: the index.
+        out: its file.
+        options: of the run.
+        stats: JSON file for the statistics.
+        seconds: that making the index took.
+
+    Raises:
+        OutputError: a file cannot be written; none is then.
+        UsageError: the index would be a stream.
+    """
+    statistics = HostStatistics.begun(
+        options, "cpu", index.parameters, index=index.describe(),
+        time_s={"total": round(seconds, 3)},
+    )  # fmt: skip
+    with ExitStack() as opened:
+        files = [opened.enter_context(AtomicFile(own)) for own in (stats,) if own is not None]
+        for file in files:
+            file.write(statistics.to_json().encode())
+            file.close()
+        index.save(out, options.threads, files)
+    return statistics
 
 
 def index_of(

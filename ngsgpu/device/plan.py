@@ -151,6 +151,10 @@ class HostPlan(Plan):
     notes: tuple[str, ...] = ()
     holds_on_gpu: bool = True
 
+    def line(self) -> str:
+        """See ``Plan``."""
+        return Plan.line(self) if self.about == AT_LEAST else f"{self.about}{Plan.line(self)}"
+
     def document(self) -> dict[str, Any]:
         """See ``Plan``."""
         return {**self.sizes, **Plan.document(self)}
