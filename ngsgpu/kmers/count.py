@@ -276,17 +276,22 @@ def most_letters(paths: Sequence[str | Path]) -> int | None:
     return sum(map(unpacked_size, paths))
 
 
+def _rows(letters: int | None, words: int, options: RunOptions) -> int:
+    """K-mers that the arena has room for, those of a stretch at least."""
+    row = 8 * words
+    room = (options.budget - INTERPRETER_BYTES) // _ARENA_SHARE - options.threads * _STRETCH * row
+    rows = room // row if letters is None else min(letters + _STRETCH, room // row)
+    return max(_STRETCH, rows)
+
+
 def plan_files(paths: Paths, parameters: CountParameters, options: RunOptions) -> HostPlan:
     """Plan the memory of ``count_files`` on the CPU, whose arguments these are.
 
     The arena takes what files may fill of its share of the budget.
     """
-    letters = most_letters(listed(paths))
     row = 8 * parameters.words
-    scratch = options.threads * _STRETCH * row
-    room = (options.budget - INTERPRETER_BYTES) // _ARENA_SHARE - scratch
-    rows = room // row if letters is None else min(letters + _STRETCH, room // row)
-    arena = max(_STRETCH, rows) * row
+    arena = row * _rows(most_letters(listed(paths)), parameters.words, options)
+    scratch = row * options.threads * _STRETCH
     return HostPlan(
         doing="counting k-mers",
         about=AT_LEAST,

@@ -106,7 +106,7 @@ def test_counts_saturate(tmp_path: Path) -> None:
 
 def test_memory_is_planned(tmp_path: Path) -> None:
     path = write(tmp_path / "1.fa", b">a\nACGT\n")
-    with pytest.raises(Exception, match="use fewer threads, or `memory='"):
+    with pytest.raises(Exception, match="try fewer threads, or `memory='"):
         count_files(
             [path], tmp_path / "db", options=RunOptions(memory=INTERPRETER_BYTES + (1 << 20))
         )
