@@ -13,13 +13,11 @@ import logging
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Final, Self, TypeVar
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeVar
 
-from ngsgpu.device.arena import ALIGNMENT
 from ngsgpu.device.errors import cuda_errors
 from ngsgpu.device.memory import format_size
-from ngsgpu.device.spread import share_bytes
 from ngsgpu.device.team import free_unused
 from ngsgpu.errors import DeviceError, DeviceMemoryError, HostMemoryError, NgsgpuError
 
@@ -45,12 +43,6 @@ AT_LEAST: Final = "at least "
 
 _ESTIMATE_MARGIN: Final = 1.05
 """Safety factor on estimates in advice."""
-
-STEPS: Final = ("building", "working")
-"""Steps of a stage that builds tables, and works with them."""
-
-UNDIVIDED: Final = "reads before they are divided"
-_OF_READS: Final = {"reads", "qualities", "planes"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,55 +167,11 @@ class MemoryPlan(Plan):
 
     Attributes:
         host_budget: pinned host memory budget in bytes.
-        reading: bytes for reading, in addition to the reads, before everything else; 0 if that is
-            done.
-        divided_over: GPUs that have a share of the reads and the tables each, which those
-            allocations are; 1 where every GPU has all of them.
-        divided_tables: bytes of the tables that are divided.
         beyond: the most that the kernels take, as ``2,147,483,647 letters``, if this is more.
     """
 
-    WORK: ClassVar[str] = "working"
-    """What the work is called in the statistics."""
-
     host_budget: int = 0
-    reading: int = 0
-    divided_over: int = 1
-    divided_tables: int = 0
     beyond: str = ""
-
-    @property
-    def reads(self) -> int:
-        """Reads on the GPU."""
-        return self.bytes_of("reads")
-
-    @property
-    def tables(self) -> int:
-        """Tables on the GPU, at most."""
-        return self.bytes_of("tables")
-
-    @property
-    def building(self) -> int:
-        """GPU memory for building the tables, in addition to them."""
-        return self.bytes_of("building")
-
-    @property
-    def working(self) -> int:
-        """GPU memory for working with the tables, in addition to them."""
-        return self.bytes_of("working")
-
-    @property
-    def work(self) -> int:
-        """GPU memory besides reads and tables."""
-        return max(self.building, self.working) + self.bytes_of("spare")
-
-    @property
-    def arena(self) -> int:
-        """GPU memory except for the reads, and for what is divided."""
-        beside = {"reads", "rounding", UNDIVIDED} | ({"tables"} if self.divided_over > 1 else set())
-        return peak_bytes(
-            own for own in self.allocations if own.name not in beside and not own.on_host
-        )
 
     @property
     def host(self) -> int:
@@ -264,59 +212,6 @@ class MemoryPlan(Plan):
             f"{self.doing} takes at least {format_size(self.total)} of GPU memory{moved} and "
             f"{budget} may be used; {advice}"
         )
-
-    def divided(self, gpus: int) -> Self:
-        """The plan of one of several GPUs over which the reads and the tables are divided.
-
-        Args:
-            gpus: how many; 1 changes nothing.
-        """
-        if gpus == 1:
-            return self
-        sizes = {own.name: own.bytes + ALIGNMENT * own.arrays for own in self.allocations}
-        shares = tuple(
-            replace(own, bytes=share_bytes(sizes[own.name], gpus)) if own.arrays else own
-            for own in self.allocations
-        )
-        # The first GPU has all reads before they are divided.
-        reads = sum(own.bytes for own in self.allocations if own.name in _OF_READS)
-        return replace(
-            self,
-            allocations=(*shares, Allocation(UNDIVIDED, reads, ("dividing",))),
-            divided_over=gpus,
-            divided_tables=sizes["tables"],
-        )
-
-    def line(self) -> str:
-        """The plan for people."""
-        parts = [
-            f"reads {format_size(self.reads)}",
-            f"tables {format_size(self.tables)}",
-            f"work {format_size(self.work)}",
-        ]
-        if self.reading:
-            parts.append(f"before that {format_size(self.reading)} to read")
-        where = f"; on the host {format_size(self.host)}: " if self.moved else ""
-        line = (
-            f"{format_size(self.total)} of {format_size(self.budget)}: "
-            f"{', '.join(parts)}{where}{', '.join(self.moved)}"
-        )
-        if self.divided_over > 1:
-            line += f"; reads and tables are divided over {self.divided_over} GPUs"
-        return line
-
-    def document(self) -> dict[str, Any]:
-        """The plan for the statistics."""
-        return {
-            "planned_bytes": self.total,
-            "budget_bytes": self.budget,
-            "read_bytes": self.reads,
-            "table_bytes": self.tables,
-            "building_bytes": self.building,
-            f"{self.WORK}_bytes": self.working,
-            "host_bytes": self.host,
-            "divided_over": self.divided_over,
-        }
 
 
 def first_fitting(plans: Iterable[_Plan]) -> _Plan:

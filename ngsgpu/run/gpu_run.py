@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any, ClassVar, Self, TypeVar
 
 from ngsgpu.device.errors import cuda_errors
-from ngsgpu.device.plan import MemoryPlan, gpu_memory
+from ngsgpu.device.plan import gpu_memory
 from ngsgpu.device.team import Team, limited_gpu_memory
 from ngsgpu.errors import DeviceMemoryError
 from ngsgpu.io.gpu.feed import say_read_by_cpu
@@ -25,6 +25,7 @@ from ngsgpu.readset.fill import fill_unknown
 from ngsgpu.readset.gpu import DeviceReadSet, ReadMemory, count_kmers_on_gpu, reading_bytes
 from ngsgpu.readset.gpu_divided import are_linked
 from ngsgpu.readset.gpu_fill import fill_unknown_on_gpu
+from ngsgpu.readset.gpu_plan import TeamPlan
 from ngsgpu.readset.gpu_read import read_to_device
 from ngsgpu.readset.kmers import KmerSpectrum, count_kmers
 from ngsgpu.run.edited import E, EditingRun, Render
@@ -32,7 +33,7 @@ from ngsgpu.run.options import ReadSetPlan, RunOptions
 from ngsgpu.run.staged import CpuRun, P, Parameters, StagedRun
 
 _LOG = logging.getLogger("ngsgpu")
-_Plan = TypeVar("_Plan", bound=MemoryPlan)
+_Plan = TypeVar("_Plan", bound=TeamPlan)
 
 
 def plan_free_memory(
@@ -82,7 +83,7 @@ class GpuRun(StagedRun[P]):
     backend = "cuda"
     ON_CPU: ClassVar[type[CpuRun[Any]]]
     """The same run on the CPU."""
-    PLAN: ClassVar[Callable[..., MemoryPlan]]
+    PLAN: ClassVar[Callable[..., TeamPlan]]
     """Plans the memory from what is free, of a plan for the CPU, parameters and options."""
     reads: DeviceReadSet | ReadSet
     layouts: tuple[ReadFilesLayout, ...] | None = None

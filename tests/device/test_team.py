@@ -13,7 +13,6 @@ import pytest
 from ngsgpu.device.pinned import PinnedPool
 from ngsgpu.device.plan import (
     ADVICE,
-    STEPS,
     Allocation,
     GpuMemory,
     HostPlan,
@@ -26,6 +25,7 @@ from ngsgpu.device.plan import (
 )
 from ngsgpu.device.team import Team, here, limited_gpu_memory
 from ngsgpu.errors import DeviceError, DeviceMemoryError, HostMemoryError
+from ngsgpu.readset.gpu_plan import STEPS, TeamPlan
 from tests.support.device import FIRST, GIB, Device, four_gpus, stack
 
 RESERVE = 512 << 20
@@ -88,7 +88,7 @@ def test_of_what_the_host_lacks():
 
 
 def test_a_plan_is_summed_up_and_said():
-    class Plan(MemoryPlan):
+    class Plan(TeamPlan):
         WORK = "sorting"
 
     plan = Plan(
@@ -132,7 +132,7 @@ def test_the_first_plan_that_fits_is_chosen():
             budget=budget, host_budget=GIB,
         )  # fmt: skip
 
-    assert first_fitting(plan(size * GIB, 0) for size in (7, 5, 3)).tables == 5 * GIB
+    assert first_fitting(plan(size * GIB, 0) for size in (7, 5, 3)).bytes_of("tables") == 5 * GIB
     with pytest.raises(DeviceMemoryError) as caught:
         first_fitting([plan(9 * GIB, 0), plan(7 * GIB, GIB), plan(6 * GIB, 2 * GIB)])
     assert str(caught.value) == (
