@@ -37,7 +37,13 @@ from ngsgpu.kmers.kept import KeptKmers
 from ngsgpu.kmers.params import CountParameters
 from ngsgpu.kmers.runs import Run, write_run
 from ngsgpu.kmers.stats import Observed
-from ngsgpu.kmers.stretches import Stretches, kmers_in, lowest_quality, stretches_of
+from ngsgpu.kmers.stretches import (
+    Stretches,
+    kmers_in,
+    lowest_quality,
+    offset_to_read,
+    stretches_of,
+)
 from ngsgpu.pool import Shared, working
 from ngsgpu.run.options import INTERPRETER_BYTES, RunOptions, chunk_bytes_within, on_backend
 from ngsgpu.run.plan import show_plan
@@ -199,6 +205,7 @@ def kmers_on_gpu(
     from ngsgpu.kmers.gpu_run import count_on_gpu
 
     kept = KeptKmers(parameters.words)
+    phred_offset = offset_to_read(parameters, phred_offset)
     letters = most_letters(paths)
     try:
         with temporary_folder(Path(beside)) as folder, Progress(options.progress) as progress:
@@ -235,6 +242,7 @@ def _count_into(
     """
     observed = observed or Observed()
     sample = observed.sample
+    phred_offset = offset_to_read(parameters, phred_offset)
     if not paths:
         raise UsageError("no reads given; name files with `in1`")
     letters = most_letters(paths)
