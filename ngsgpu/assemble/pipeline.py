@@ -34,6 +34,7 @@ from ngsgpu.pool import map_all
 from ngsgpu.run.options import INTERPRETER_BYTES, RunOptions, on_backend
 from ngsgpu.run.plan import in_turn
 from ngsgpu.run.progress import Progress
+from ngsgpu.run.statistics import statistics_file
 
 _LOG = logging.getLogger("ngsgpu")
 _ROWS: Final = 1 << 22
@@ -95,10 +96,8 @@ def write_unitigs(
     outputs = [path for path in (out, gfa, colors) if path is not None]
     if not outputs:
         raise UsageError("no output given; name a file with `out` or `gfa`")
-    if stats is not None:
-        outputs.append(stats)
-    check_distinct(list(paths), outputs)
-    with contextlib.ExitStack() as opened:
+    check_distinct(list(paths), [*outputs, *([] if stats is None else [stats])])
+    with contextlib.ExitStack() as opened, statistics_file(stats) as complete:
         files = [opened.enter_context(AtomicFile(path)) for path in outputs]
         writes = iter([file.write for file in files])
         fasta, segments, table = (
@@ -123,9 +122,7 @@ def write_unitigs(
             may_begin_again=lambda: not any(map(is_stream, paths)),
         )
         summary.time_s["total"] = round(time.monotonic() - started, 3)
-        if stats is not None:
-            next(writes)(summary.to_json().encode())
-        commit_all(files)
+        commit_all([*files, *complete(summary)])
     return summary
 
 

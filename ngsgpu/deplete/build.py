@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
@@ -20,13 +19,13 @@ from ngsgpu.device.memory import format_size
 from ngsgpu.device.plan import ABOUT, AT_LEAST, Allocation, HostPlan
 from ngsgpu.errors import InputError, UsageError
 from ngsgpu.io.compress.source import unpacked_size
-from ngsgpu.io.output.atomic import AtomicFile
 from ngsgpu.io.paths import Paths, listed
 from ngsgpu.io.text.reader import read_batches
 from ngsgpu.pool import working
 from ngsgpu.run.options import INTERPRETER_BYTES, RunOptions
 from ngsgpu.run.plan import reading_bytes
 from ngsgpu.run.progress import Progress, say_if_compiling
+from ngsgpu.run.statistics import statistics_file
 
 _STRETCH: Final = 1 << 22
 """Letters that a task takes."""
@@ -201,12 +200,8 @@ def write_index(
         options, "cpu", index.parameters, index=index.describe(),
         time_s={"total": round(seconds, 3)},
     )  # fmt: skip
-    with ExitStack() as opened:
-        files = [opened.enter_context(AtomicFile(own)) for own in (stats,) if own is not None]
-        for file in files:
-            file.write(statistics.to_json().encode())
-            file.close()
-        index.save(out, options.threads, files)
+    with statistics_file(stats) as complete:
+        index.save(out, options.threads, complete(statistics))
     return statistics
 
 

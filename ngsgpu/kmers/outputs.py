@@ -20,6 +20,7 @@ from ngsgpu.kmers.params import CountParameters
 from ngsgpu.kmers.stats import CountStatistics, Observed
 from ngsgpu.kmers.text import SHOWN_COUNTS, histogram_lines
 from ngsgpu.run.options import RunOptions
+from ngsgpu.run.statistics import statistics_file
 from ngsgpu.run.trimming import warn_of_adapters
 
 
@@ -56,10 +57,8 @@ def write_counts(
     paths, observed = [*first, *second], Observed()
     done: list[CountStatistics] = []
     with contextlib.ExitStack() as opened:
-        shown, document = (
-            None if path is None else opened.enter_context(AtomicFile(path))
-            for path in (histo_file, stats)
-        )
+        shown = None if histo_file is None else opened.enter_context(AtomicFile(histo_file))
+        complete = opened.enter_context(statistics_file(stats))
 
         def filled(
             source: Source, distinct: int, by_count: Callable[[], NDArray[np.int64]]
@@ -80,12 +79,9 @@ def write_counts(
                 time_s={"total": round(time.monotonic() - started, 3)},
             )
             done.append(summary)
-            if document is not None:
-                document.write(summary.to_json().encode())
-            files = [file for file in (shown, document) if file is not None]
-            for file in files:
-                file.close()
-            return files
+            if shown is not None:
+                shown.close()
+            return [*([] if shown is None else [shown]), *complete(summary)]
 
         if out is not None:
             count_files(

@@ -7,9 +7,7 @@ stages alike; ``write`` and the like of a run read the inputs again.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -30,7 +28,7 @@ from ngsgpu.run.options import Contents, ReadSetPlan, RunOptions, chunk_bytes_wi
 from ngsgpu.run.plan import show_plan
 from ngsgpu.run.progress import Progress, say_if_compiling
 from ngsgpu.run.staged import Parameters, StagedRun
-from ngsgpu.run.statistics import RunStatistics
+from ngsgpu.run.statistics import RunStatistics, with_statistics
 
 P = TypeVar("P", bound=Parameters)
 R = TypeVar("R", bound=StagedRun[Any])
@@ -107,20 +105,28 @@ class ReadSetDriver(Generic[P, R]):
             OutputError: an output cannot be written; none was.
         """
         chosen, options = parameters or self.parameters(), options or RunOptions()
-        paths = outputs if stats is None else [*outputs, str(stats)]
-        begin = time.monotonic()
-        with _open_files(lanes, paths, options) as files, Progress(options.progress) as progress:
+        check_distinct(
+            [path for lane in lanes for path in lane.inputs],
+            [*outputs, *([] if stats is None else [str(stats)])],
+        )
+        warn_of_mates(lanes)
+        say_if_compiling()
 
-            def run(kind: type[R]) -> S:
-                with kind(chosen, options, phred_offset, progress) as run:
-                    run.read(files.lanes)
-                    return steps(run, files)
+        def write(output_set: OutputSet) -> S:
+            with (
+                keep_streams(lanes) as kept,
+                unchanged(path for lane in kept for path in lane.inputs),
+                Progress(options.progress) as progress,
+            ):
 
-            statistics = self._on_backend(run, options, lambda: not files.outputs.started)
-            statistics.time_s["total"] = round(time.monotonic() - begin, 3)
-            if stats is not None:
-                files.outputs.write(len(outputs), statistics.to_json().encode())
-        return statistics
+                def run(kind: type[R]) -> S:
+                    with kind(chosen, options, phred_offset, progress) as run:
+                        run.read(kept)
+                        return steps(run, OpenFiles(kept, output_set))
+
+                return self._on_backend(run, options, lambda: not output_set.started)
+
+        return with_statistics(outputs, stats, options, write)
 
     def run_reads(
         self,
@@ -214,30 +220,6 @@ class ReadSetDriver(Generic[P, R]):
             lambda: run(self.on_cpu),
             may_begin_again=may_begin_again,
         )
-
-
-@contextmanager
-def _open_files(
-    lanes: Sequence[ReadFiles], outputs: Sequence[str], options: RunOptions
-) -> Iterator[OpenFiles]:
-    """Check and open the files of a run that reads its inputs twice.
-
-    Raises:
-        InputError: an input cannot be read, or changed during the block.
-        UsageError: an output would overwrite an input or another output.
-        OutputError: an output cannot be written; none was.
-    """
-    check_distinct([path for lane in lanes for path in lane.inputs], outputs)
-    warn_of_mates(lanes)
-    say_if_compiling()
-    with (
-        OutputSet(
-            outputs, threads=options.threads, compression_level=options.compress_level
-        ) as output_set,
-        keep_streams(lanes) as kept,
-        unchanged(path for lane in kept for path in lane.inputs),
-    ):
-        yield OpenFiles(kept, output_set)
 
 
 def _measure(

@@ -17,6 +17,7 @@ from ngsgpu.io.output.atomic import AtomicFile, check_distinct, commit_all
 from ngsgpu.io.output.folder import check_place
 from ngsgpu.run.options import INTERPRETER_BYTES, RunOptions, on_backend
 from ngsgpu.run.progress import Progress, say_if_compiling
+from ngsgpu.run.statistics import statistics_file
 from ngsgpu.sequence.codec import LETTERS
 from ngsgpu.suffix import bwa
 from ngsgpu.suffix.array import place_bytes, suffix_array
@@ -63,8 +64,7 @@ def build_index(
     options = options or RunOptions()
     say_if_compiling()
     done: list[IndexSummary] = []
-    with contextlib.ExitStack() as opened:
-        documents = [opened.enter_context(AtomicFile(own)) for own in (stats,) if own is not None]
+    with statistics_file(stats) as complete:
 
         def finish(reference: Reference, backend: str) -> list[AtomicFile]:
             """Files to be committed together with those of the index."""
@@ -79,10 +79,7 @@ def build_index(
                 time_s={"total": round(time.monotonic() - started, 3)},
             )
             done.append(summary)
-            for document in documents:
-                document.write(summary.to_json().encode())
-                document.close()
-            return documents
+            return complete(summary)
 
         if kind != "bwa":
             check_place(prefix, KIND)

@@ -43,7 +43,7 @@ from ngsgpu.run.long_reads import warn_of_long_reads
 from ngsgpu.run.options import INTERPRETER_BYTES, RunOptions, leave_gpus, on_backend
 from ngsgpu.run.plan import in_turn
 from ngsgpu.run.progress import Progress
-from ngsgpu.run.statistics import RunStatistics
+from ngsgpu.run.statistics import RunStatistics, with_statistics
 from ngsgpu.run.trimming import warn_of_adapters
 
 _LOG = logging.getLogger("ngsgpu")
@@ -133,7 +133,6 @@ def assemble_files(
         UsageError: the files are inconsistent.
     """
     in1, in2, single = listed(in1), listed(in2), listed(single)
-    begin = time.monotonic()
     parameters = parameters or AssemblyParameters()
     options = options or RunOptions()
     lanes = pair_inputs(in1, in2, interleaved=interleaved) if in1 or not single else []
@@ -145,10 +144,12 @@ def assemble_files(
         "gfa": gfa,
         "scaffolds": scaffolds,
         "coverage": coverage,
-        "stats": stats,
     }
     outputs = [str(path) for path in wanted.values() if path is not None]
-    check_distinct([path for lane in lanes for path in lane.inputs], outputs)
+    check_distinct(
+        [path for lane in lanes for path in lane.inputs],
+        [*outputs, *([] if stats is None else [str(stats)])],
+    )
     for lane in lanes:
         if not lane.is_regular:
             for path in lane.inputs:
@@ -156,17 +157,12 @@ def assemble_files(
                     raise UsageError(f"{path}: reads are read twice; name files, not streams")
     warn_of_mates(lanes)
     places = {name: at for at, name in enumerate(n for n, p in wanted.items() if p is not None)}
-    with (
-        OutputSet(
-            outputs, threads=options.threads, compression_level=options.compress_level
-        ) as files,
-        unchanged(path for lane in lanes for path in lane.inputs),
-    ):
-        statistics = _run(lanes, outputs[0], parameters, phred_offset, options, files, places)
-        statistics.time_s["total"] = round(time.monotonic() - begin, 3)
-        if "stats" in places:
-            files.write(places["stats"], statistics.to_json().encode())
-    return statistics
+
+    def write(files: OutputSet) -> AssemblyStatistics:
+        with unchanged(path for lane in lanes for path in lane.inputs):
+            return _run(lanes, outputs[0], parameters, phred_offset, options, files, places)
+
+    return with_statistics(outputs, stats, options, write)
 
 
 def _run(

@@ -33,7 +33,7 @@ from ngsgpu.kmers.stats import Observed
 from ngsgpu.run.options import INTERPRETER_BYTES, RunOptions, on_backend
 from ngsgpu.run.plan import in_turn
 from ngsgpu.run.progress import Progress
-from ngsgpu.run.statistics import RunStatistics
+from ngsgpu.run.statistics import RunStatistics, with_statistics
 from ngsgpu.run.trimming import warn_of_adapters
 
 _NO_INPUT: Final = "no reads given; name files with `in1`"
@@ -96,18 +96,15 @@ def assemble_euler(
         UsageError: there is no input, or no output.
     """
     paths = listed(paths)
-    begin = time.monotonic()
     parameters = parameters or EulerParameters()
     options = options or RunOptions()
     if not paths:
         raise UsageError(_NO_INPUT)
     if out is None:
         raise UsageError("no output given; name a file with `out`")
-    outputs = [str(path) for path in (out, stats) if path is not None]
-    check_distinct(list(paths), outputs)
-    with OutputSet(
-        outputs, threads=options.threads, compression_level=options.compress_level
-    ) as files:
+    check_distinct(list(paths), [str(path) for path in (out, stats) if path is not None])
+
+    def write(files: OutputSet) -> EulerStatistics:
         times: dict[str, float] = {}
         sample = ReadSample()
         with (
@@ -126,8 +123,7 @@ def assemble_euler(
                     lambda text: files.write(0, text),
                     options.threads,
                 )
-        times["total"] = round(time.monotonic() - begin, 3)
-        statistics = EulerStatistics.begun(
+        return EulerStatistics.begun(
             options,
             found.backend,
             parameters,
@@ -136,9 +132,8 @@ def assemble_euler(
             adapters=adapters,
             time_s=times,
         )
-        if stats is not None:
-            files.write(1, statistics.to_json().encode())
-    return statistics
+
+    return with_statistics([str(out)], stats, options, write)
 
 
 @dataclass(frozen=True, slots=True)

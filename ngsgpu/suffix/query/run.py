@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -20,6 +19,7 @@ from ngsgpu.jit import njit
 from ngsgpu.pool import working
 from ngsgpu.run.options import RunOptions, on_backend
 from ngsgpu.run.progress import Progress, say_if_compiling
+from ngsgpu.run.statistics import statistics_file
 from ngsgpu.sequence.codec import CODES
 from ngsgpu.suffix.fm import FmIndex
 from ngsgpu.suffix.params import QueryParameters
@@ -85,14 +85,11 @@ def query_files(
     own = (*open_index(prefix, options.threads), parameters)
 
     def write(search: Searcher, backend: str) -> QuerySummary:
-        with contextlib.ExitStack() as opened:
-            matches, *documents = (opened.enter_context(AtomicFile(path)) for path in outputs)
+        with AtomicFile(out) as matches, statistics_file(stats) as complete:
             totals = _write_matches(search, paths, matches, options)
             times = {"total": round(time.monotonic() - started, 3)}
             summary = QuerySummary.begun(options, backend, parameters, time_s=times, **totals)
-            for document in documents:
-                document.write(summary.to_json().encode())
-            commit_all([matches, *documents])
+            commit_all([matches, *complete(summary)])
         return summary
 
     def on_gpu() -> QuerySummary:
