@@ -23,9 +23,6 @@ from ngsgpu.errors import UsageError
 
 if TYPE_CHECKING:
     from ngsgpu.assemble.euler import EulerParameters
-    from ngsgpu.device.plan import HostPlan
-    from ngsgpu.kmers import CountParameters
-    from ngsgpu.run.options import RunOptions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,9 +98,9 @@ def assemble(
         ) as (_, options):
             if run.dry_run:
                 from ngsgpu.assemble.euler.pipeline import plan_files as plan_euler
+                from ngsgpu.run.plan import show_plan
 
-                plan = plan_euler(paths, tour_parameters, options)
-                _show_plan(plan, paths, tour_parameters.counted(), options, run.stats)
+                show_plan(plan_euler(paths, tour_parameters, options), options, run.stats)
                 return
             tour = assemble_euler(
                 paths,
@@ -128,10 +125,9 @@ def assemble(
     ) as (_, options):
         if run.dry_run:
             from ngsgpu.assemble.contigs.run import plan_files
+            from ngsgpu.run.plan import show_plan
 
-            plan = plan_files(paths, parameters, options)
-            first = parameters.unitigs(plan.sizes["kmer"], parameters.min_abundance)
-            _show_plan(plan, paths, first.counted(), options, run.stats)
+            show_plan(plan_files(paths, parameters, options), options, run.stats)
             return
         statistics = assemble_files(
             in1 or [],
@@ -148,20 +144,6 @@ def assemble(
             options=options,
         )
         say(statistics, run.quiet)
-
-
-def _show_plan(
-    plan: HostPlan,
-    paths: list[str],
-    counted: CountParameters,
-    options: RunOptions,
-    stats: str | None,
-) -> None:
-    """Print a plan, with that of counting the first k-mers on a GPU."""
-    from ngsgpu.kmers.count import plan_on_gpu
-    from ngsgpu.run.plan import show_plan
-
-    show_plan(plan, options, stats, lambda: plan_on_gpu(paths, counted, options))
 
 
 def _euler(given: Mapping[str, Any], min_abundance: int | None) -> EulerParameters:

@@ -145,13 +145,14 @@ def classify(
             found = read_samples(samples)
         if run.dry_run:
             from ngsgpu.classify.run.plan import plan_samples
+            from ngsgpu.run.plan import show_plan
 
             source = _source(database, references or [], wanted, verified=not no_verify)
             plan = plan_samples(
                 source, found, parameters, rules, references=references or (), partitions=wanted,
                 options=options,
             )  # fmt: skip
-            plan.show(options, stats)
+            show_plan(plan, options, stats)
             return 0
         outputs = SampleOutputs(
             stats=stats,

@@ -119,6 +119,8 @@ def _run(
             "options": options,
         }
         if run.dry_run:
-            stage.show_plan(files[0], files[2], stats=run.stats, **settings)
+            from ngsgpu.run.plan import show_plan
+
+            show_plan(stage.plan_files(files[0], files[2], **settings), options, run.stats)
             return
         say(stage.correct_files(*files, stats=run.stats, **more, **settings), run.quiet)

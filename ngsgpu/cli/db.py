@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ngsgpu.classify.database.database import Database
-    from ngsgpu.device.plan import MemoryPlan
     from ngsgpu.run.options import RunOptions
 
 References = Annotated[
@@ -411,13 +410,8 @@ def _show_plan(
         planned = open_database(path)
         plan = plan_partition(planned, only_partition, options)
 
-    def on_gpu() -> MemoryPlan:
-        from ngsgpu.classify.database.gpu_build import plan_gpu
-
-        return plan_gpu(plan.sizes["locations"], planned.parameters, options)
-
     notes = tuple(partition_lines(planned, built=None))
-    show_plan(replace(plan, notes=notes), options, stats, on_gpu)
+    show_plan(replace(plan, notes=notes), options, stats)
 
 
 def _is_built(database: str, partition: int | None) -> bool:

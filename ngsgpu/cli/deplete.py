@@ -70,10 +70,11 @@ def deplete(
         max_gpus=1,
     ) as (_, options):
         from ngsgpu.deplete.stage import deplete_files, plan_files
+        from ngsgpu.run.plan import show_plan
 
         if run.dry_run:
             plan = plan_files(index, in1 or [], in2 or [], interleaved=interleaved, options=options)
-            plan.show(options, run.stats)
+            show_plan(plan, options, run.stats)
             return 0
         statistics = deplete_files(
             index,

@@ -58,7 +58,8 @@ def extend(
         "ngsgpu.extend.gpu",
     ) as (_, options):
         from ngsgpu.extend.outputs import ExtensionOutputs
-        from ngsgpu.extend.stage import extend_files, show_plan
+        from ngsgpu.extend.stage import extend_files, plan_files
+        from ngsgpu.run.plan import show_plan
 
         settings: dict[str, Any] = {
             "interleaved": interleaved,
@@ -67,7 +68,7 @@ def extend(
             "options": options,
         }
         if run.dry_run or out is None:
-            show_plan(in1 or [], in2 or [], stats=run.stats, **settings)
+            show_plan(plan_files(in1 or [], in2 or [], **settings), options, run.stats)
             return
         outputs = ExtensionOutputs(
             out,

@@ -69,6 +69,7 @@ def extract(
     """  # fmt: skip
     from ngsgpu.classify.database.database import open_database
     from ngsgpu.classify.extract.stage import extract_files, plan_files
+    from ngsgpu.run.plan import show_plan
     from ngsgpu.taxonomy.dump import load_taxonomy
 
     if database is not None and taxonomy is not None:
@@ -76,7 +77,7 @@ def extract(
     options = cpu_options(run, run.compress_level)
     if run.dry_run:
         plan = plan_files(in1 or [], in2 or [], interleaved=interleaved, options=options)
-        plan.show(options, run.stats)
+        show_plan(plan, options, run.stats)
         return
     tree = None
     if database is not None:

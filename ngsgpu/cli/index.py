@@ -65,7 +65,7 @@ def build(
     """
     from ngsgpu.errors import UsageError
     from ngsgpu.run.plan import show_plan
-    from ngsgpu.suffix.build import build_index, plan_gpu, plan_index
+    from ngsgpu.suffix.build import build_index, plan_index
 
     if out is None and not run.dry_run:
         if kind != "bwa" or reference == "-":
@@ -79,8 +79,7 @@ def build(
     )
     with open_run(run, *kernels, max_gpus=most) as (_, options):
         if run.dry_run or out is None:
-            plan = plan_index(reference, kind, options)
-            show_plan(plan, options, stats, lambda: plan_gpu(plan, kind, options))
+            show_plan(plan_index(reference, kind, options), options, stats)
             return
         say(build_index(reference, out, kind, options, stats=stats), run.quiet)
 

@@ -57,11 +57,12 @@ def count(
     ngsgpu kmers count -i R1.fq.gz -I R2.fq.gz -k 21 --histo reads.histo
     """
     with open_run(run, "ngsgpu.io.gpu.parse", "ngsgpu.kmers.gpu") as (_, options):
-        from ngsgpu.kmers.count import show_plan_of
+        from ngsgpu.kmers.count import plan_files
         from ngsgpu.kmers.outputs import write_counts
+        from ngsgpu.run.plan import show_plan
 
         if run.dry_run:
-            show_plan_of([*in1, *(in2 or [])], parameters, options, stats)
+            show_plan(plan_files([*in1, *(in2 or [])], parameters, options), options, stats)
             return
         summary = write_counts(
             in1,

@@ -96,10 +96,11 @@ def merge(
         max_gpus=1,
     ) as (_, options):
         from ngsgpu.merge.stage import merge_files, plan_files
+        from ngsgpu.run.plan import show_plan
 
         if run.dry_run:
             plan = plan_files(in1 or [], in2 or [], interleaved=interleaved_in, options=options)
-            plan.show(options, run.stats)
+            show_plan(plan, options, run.stats)
             return
         statistics = merge_files(
             in1 or [],

@@ -67,6 +67,7 @@ def trim(
         "ngsgpu.trim.gpu",
         max_gpus=1,
     ) as (_, options):
+        from ngsgpu.run.plan import show_plan
         from ngsgpu.trim.stage import plan_files, trim_files
 
         parameters = TrimParameters(**trimming.given)
@@ -75,7 +76,7 @@ def trim(
                 in1 or [], in2 or [], interleaved=interleaved, parameters=parameters,
                 options=options,
             )  # fmt: skip
-            plan.show(options, run.stats)
+            show_plan(plan, options, run.stats)
             return
         statistics = trim_files(
             in1 or [],

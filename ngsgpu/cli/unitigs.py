@@ -62,15 +62,12 @@ def unitigs(
         "ngsgpu.assemble.text",
     ) as (_, options):
         from ngsgpu.assemble.pipeline import plan_files, write_unitigs
-        from ngsgpu.kmers.count import plan_on_gpu
         from ngsgpu.run.plan import show_plan
 
         paths = [*(in1 or []), *(in2 or [])]
         if run.dry_run:
             plan = plan_files(paths, parameters, options, database=database)
-            show_plan(
-                plan, options, stats, lambda: plan_on_gpu(paths, parameters.counted(), options)
-            )
+            show_plan(plan, options, stats)
             return
         summary = write_unitigs(
             paths,

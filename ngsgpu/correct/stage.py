@@ -151,4 +151,3 @@ def _on_gpu() -> type[Run]:
 
 _DRIVER = ReadSetDriver[CorrectionParameters, Run](CorrectionParameters, CorrectionOnCpu, _on_gpu)
 plan_files = _DRIVER.plan_files
-show_plan = _DRIVER.show_plan

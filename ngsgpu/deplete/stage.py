@@ -13,14 +13,14 @@ from ngsgpu.deplete.cpu import COUNTERS, find_kept
 from ngsgpu.deplete.index import HostIndex, open_index
 from ngsgpu.deplete.params import DepletionParameters
 from ngsgpu.deplete.stats import DepletionStatistics
-from ngsgpu.device.plan import Allocation, MemoryPlan
+from ngsgpu.device.plan import Allocation, HostPlan, MemoryPlan
 from ngsgpu.io.inputs import ReadFiles, pair_inputs, plan_lanes
 from ngsgpu.io.output.writer import Outputs
 from ngsgpu.io.paths import Paths
 from ngsgpu.io.text.copy import kept_records
 from ngsgpu.run.numbered import NumberedOutputs
 from ngsgpu.run.options import RunOptions
-from ngsgpu.run.plan import RecordPlan, plan_records
+from ngsgpu.run.plan import plan_records
 from ngsgpu.run.record import Made, RecordDriver, RecordStage, Task
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def plan_files(
     *,
     interleaved: bool = False,
     options: RunOptions | None = None,
-) -> RecordPlan:
+) -> HostPlan:
     """Plan the memory of ``deplete_files``, whose arguments these are.
 
     Raises:

@@ -136,12 +136,14 @@ class HostPlan(Plan):
         sizes: of the inputs and outputs, by their keys in the statistics.
         notes: lines for people about the inputs and outputs.
         holds_on_gpu: whether a run on GPUs takes this memory as well.
+        on_gpu: plans the memory of each GPU, from what is free; None: none is used.
     """
 
     about: str = ""
     sizes: Mapping[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     holds_on_gpu: bool = True
+    on_gpu: Callable[[], MemoryPlan] | None = None
 
     def line(self) -> str:
         """See ``Plan``."""

@@ -126,4 +126,3 @@ _DRIVER = ReadSetDriver[ExtensionParameters, Run](
     "extension needs pairs: give second mates with `in2`, or `interleaved`",
 )
 plan_files = _DRIVER.plan_files
-show_plan = _DRIVER.show_plan

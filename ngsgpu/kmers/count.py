@@ -46,7 +46,6 @@ from ngsgpu.kmers.stretches import (
 )
 from ngsgpu.pool import Shared, working
 from ngsgpu.run.options import INTERPRETER_BYTES, RunOptions, chunk_bytes_within, on_backend
-from ngsgpu.run.plan import show_plan
 from ngsgpu.run.progress import Progress, say_if_compiling
 
 _STRETCH: Final = 1 << 20
@@ -293,7 +292,7 @@ def _rows(letters: int | None, words: int, options: RunOptions) -> int:
 
 
 def plan_files(paths: Paths, parameters: CountParameters, options: RunOptions) -> HostPlan:
-    """Plan the memory of ``count_files`` on the CPU, whose arguments these are.
+    """Plan the memory of ``count_files``, whose arguments these are.
 
     The arena takes what files may fill of its share of the budget.
     """
@@ -312,18 +311,7 @@ def plan_files(paths: Paths, parameters: CountParameters, options: RunOptions) -
         budget=options.budget,
         remedies=("fewer threads",),
         holds_on_gpu=False,
-    )
-
-
-def show_plan_of(
-    paths: Paths, parameters: CountParameters, options: RunOptions, stats: str | Path | None
-) -> None:
-    """Print the plan of ``count_files``; see ``show_plan``."""
-    show_plan(
-        plan_files(paths, parameters, options),
-        options,
-        stats,
-        lambda: plan_on_gpu(paths, parameters, options),
+        on_gpu=lambda: plan_on_gpu(paths, parameters, options),
     )
 
 

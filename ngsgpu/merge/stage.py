@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ngsgpu.device.plan import HostPlan
 from ngsgpu.errors import UsageError
 from ngsgpu.io.inputs import ReadFiles, pair_inputs
 from ngsgpu.io.paths import Paths
@@ -21,7 +22,7 @@ from ngsgpu.merge.rules import Rules
 from ngsgpu.merge.sample import Learned, learn, take_sample, unlearned
 from ngsgpu.merge.stats import MergeStatistics
 from ngsgpu.run.options import RunOptions
-from ngsgpu.run.plan import RecordPlan, plan_records
+from ngsgpu.run.plan import plan_records
 from ngsgpu.run.record import Batch, Made, RecordDriver, RecordStage, Task
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ def plan_files(
     *,
     interleaved: bool = False,
     options: RunOptions | None = None,
-) -> RecordPlan:
+) -> HostPlan:
     """Plan the memory of ``merge_files``, whose arguments these are.
 
     Raises:

@@ -7,7 +7,7 @@ tables.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Final
@@ -50,26 +50,20 @@ class RunPlan:
         return json.dumps(head | {"version": __version__} | asdict(self), indent=1) + "\n"
 
 
-def show_plan(
-    plan: HostPlan,
-    options: RunOptions,
-    stats: str | Path | None,
-    gpu: Callable[[], MemoryPlan] | None = None,
-) -> None:
+def show_plan(plan: HostPlan, options: RunOptions, stats: str | Path | None) -> None:
     """Print the plan of a run, and write it as JSON.
 
     Args:
-        plan: memory on the host.
+        plan: memory on the host, and on GPUs if the run would use them.
         options: of the run.
         stats: JSON file; None: there is none.
-        gpu: plans the memory on each GPU; called if the run would use one.
 
     Raises:
         OutputError: the file cannot be written.
         HostMemoryError: the memory does not suffice.
         DeviceMemoryError: that of a GPU does not.
     """
-    on_gpu = gpu() if gpu is not None and options.backend == "cuda" else None
+    on_gpu = plan.on_gpu() if plan.on_gpu and options.backend == "cuda" else None
     note = f" ({options.backend_note})" if options.backend_note else ""
     checked: list[Plan] = [plan] if on_gpu is None or plan.holds_on_gpu else []
     lines = [f"backend  {options.backend}{note}", *plan.notes]
@@ -156,39 +150,13 @@ def _text_of(path: str | Path) -> int | None:
     return size * _PACKED if Path(path).suffix in PACKED_ENDINGS else size
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RecordPlan(HostPlan):
-    """Memory of a run that decides record by record.
-
-    Attributes:
-        tables: what lies on each GPU beside the records.
-    """
-
-    tables: tuple[Allocation, ...] = ()
-    holds_on_gpu: bool = False
-
-    def on_gpu(self, options: RunOptions) -> MemoryPlan:
-        """The plan for the current GPU.
-
-        Raises:
-            DeviceError: CUDA does not respond.
-        """
-        from ngsgpu.run.record_gpu import plan_records_on_gpu
-
-        return plan_records_on_gpu(self.doing, self.tables, options)
-
-    def show(self, options: RunOptions, stats: str | Path | None) -> None:
-        """See ``show_plan``."""
-        show_plan(self, options, stats, lambda: self.on_gpu(options))
-
-
 def plan_records(
     doing: str,
     lanes: Sequence[ReadFiles],
     options: RunOptions,
     *own: Allocation,
     on_gpu: Sequence[Allocation] = (),
-) -> RecordPlan:
+) -> HostPlan:
     """Plan the memory of a stage that decides record by record.
 
     Args:
@@ -199,7 +167,13 @@ def plan_records(
         on_gpu: likewise, on each GPU.
     """
     reading = max((reading_bytes(lane.inputs, options) for lane in lanes), default=0)
-    return RecordPlan(
+
+    def plan_there() -> MemoryPlan:
+        from ngsgpu.run.record_gpu import plan_records_on_gpu
+
+        return plan_records_on_gpu(doing, on_gpu, options)
+
+    return HostPlan(
         doing=doing,
         about=UP_TO,
         allocations=(
@@ -209,7 +183,8 @@ def plan_records(
         ),
         budget=options.budget,
         remedies=("fewer threads",),
-        tables=tuple(on_gpu),
+        holds_on_gpu=False,
+        on_gpu=plan_there,
     )
 
 

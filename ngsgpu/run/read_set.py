@@ -25,7 +25,6 @@ from ngsgpu.io.reread import unchanged
 from ngsgpu.io.text.reader import PhredOffset
 from ngsgpu.readset import ReadSet
 from ngsgpu.run.options import Contents, ReadSetPlan, RunOptions, chunk_bytes_within, on_backend
-from ngsgpu.run.plan import show_plan
 from ngsgpu.run.progress import Progress, say_if_compiling
 from ngsgpu.run.staged import Parameters, StagedRun
 from ngsgpu.run.statistics import RunStatistics, with_statistics
@@ -168,11 +167,11 @@ class ReadSetDriver(Generic[P, R]):
             InputError: an input cannot be read.
             UsageError: the files are inconsistent.
         """
-        options = options or RunOptions()
+        chosen, options = parameters or self.parameters(), options or RunOptions()
         budget = options.budget
         contents = _measure(self.lanes(in1, in2, interleaved), options, phred_offset, budget)
         plan: ReadSetPlan = self.on_cpu.PLAN(
-            parameters or self.parameters(), contents, threads=options.threads, budget_bytes=budget
+            chosen, contents, threads=options.threads, budget_bytes=budget
         )
         if text := contents.inflated:
             kept = options.kept_bytes
@@ -180,36 +179,7 @@ class ReadSetDriver(Generic[P, R]):
             if text > kept:
                 how = f"; {format_size(kept)} are kept for the second reading, the rest again"
             plan = replace(plan, notes=(*plan.notes, f"inflates {format_size(text)} {how}"))
-        return plan
-
-    def show_plan(
-        self,
-        in1: Paths,
-        in2: Paths = (),
-        *,
-        parameters: P,
-        options: RunOptions,
-        stats: str | Path | None,
-        **settings: Any,
-    ) -> None:
-        """Read the inputs and print the plan of a run; see ``plan_files``.
-
-        Args:
-            in1: see ``plan_files``.
-            in2: likewise.
-            parameters: likewise.
-            options: likewise.
-            stats: JSON file for the plan.
-            settings: others of ``plan_files``.
-
-        Raises:
-            OutputError: the file cannot be written.
-            HostMemoryError: the memory does not suffice.
-            DeviceError: that of a GPU does not.
-        """
-        plan = self.plan_files(in1, in2, parameters=parameters, options=options, **settings)
-
-        show_plan(plan, options, stats, lambda: self.on_gpu().PLAN(plan, parameters, options))
+        return replace(plan, on_gpu=lambda: self.on_gpu().PLAN(plan, chosen, options))
 
     def _on_backend(
         self, run: Callable[[type[R]], T], options: RunOptions, may_begin_again: Callable[[], bool]

@@ -117,4 +117,3 @@ def _on_gpu() -> type[Run]:
 
 _DRIVER = ReadSetDriver[SpectrumParameters, Run](SpectrumParameters, SpectrumOnCpu, _on_gpu)
 plan_files = _DRIVER.plan_files
-show_plan = _DRIVER.show_plan

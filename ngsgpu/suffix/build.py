@@ -100,28 +100,19 @@ def plan_index(
     """
     options = options or RunOptions()
     reference = read_reference(path, options.threads)
-    return plan_memory(len(reference.codes), len(reference.sequences), kind, options)
+    bases, sequences = len(reference.codes), len(reference.sequences)
+    gpus, limit = options.gpus, options.gpu_memory
 
+    def plan_there() -> MemoryPlan:
+        if kind in ("sa", "bwt"):
+            from ngsgpu.suffix.gpu_team import plan_on_gpus
 
-def plan_gpu(plan: HostPlan, kind: Format, options: RunOptions) -> MemoryPlan:
-    """Plan the memory of each GPU for an index from what is free.
+            return plan_on_gpus(bases + sequences, gpus, limit)
+        from ngsgpu.suffix.bucket import plan_buckets
 
-    Args:
-        plan: the plan of ``plan_index``.
-        kind: format of the index.
-        options: GPUs, and their memory budget.
+        return plan_buckets(2 * bases, gpu_memory(limit).budget)
 
-    Raises:
-        DeviceMemoryError: it does not suffice.
-    """
-    bases, limit = plan.sizes["bases"], options.gpu_memory
-    if kind in ("sa", "bwt"):
-        from ngsgpu.suffix.gpu_team import plan_on_gpus
-
-        return plan_on_gpus(bases + plan.sizes["sequences"], options.gpus, limit)
-    from ngsgpu.suffix.bucket import plan_buckets
-
-    return plan_buckets(2 * bases, gpu_memory(limit).budget)
+    return replace(plan_memory(bases, sequences, kind, options), on_gpu=plan_there)
 
 
 def _indexed(

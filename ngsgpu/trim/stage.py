@@ -13,14 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu._version import __version__
-from ngsgpu.device.plan import Allocation
+from ngsgpu.device.plan import Allocation, HostPlan
 from ngsgpu.errors import InputError, UsageError
 from ngsgpu.io.inputs import ReadFiles, pair_inputs
 from ngsgpu.io.paths import Paths
 from ngsgpu.io.text.pairs import Mates
 from ngsgpu.io.text.reader import read_batches
 from ngsgpu.run.options import RunOptions
-from ngsgpu.run.plan import RecordPlan, plan_records
+from ngsgpu.run.plan import plan_records
 from ngsgpu.run.record import Batch, Made, RecordDriver, RecordStage, Task
 from ngsgpu.trim.adapters import is_two_coloured
 from ngsgpu.trim.counts import Counts, Tally
@@ -100,7 +100,7 @@ def plan_files(
     interleaved: bool = False,
     parameters: TrimParameters | None = None,
     options: RunOptions | None = None,
-) -> RecordPlan:
+) -> HostPlan:
     """Plan the memory of ``trim_files``, whose arguments these are.
 
     Raises:

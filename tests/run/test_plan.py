@@ -44,26 +44,30 @@ def test_of_records_beside_tables(tmp_path: Path, options: RunOptions) -> None:
     table = Allocation("index", GIB)
     plan = plan_records("depletion", [reads(tmp_path)], options, table, on_gpu=[table])
     assert plan.total == INTERPRETER_BYTES + 3000 + GIB
-    there = plan.on_gpu(options)
+    there = plan.on_gpu()
     assert there.total == GIB + MEMORY_PER_CHUNK_BYTE * (16 << 20)
     assert there.line() == "1.5 GiB of 8.0 GiB: index 1.0 GiB, records 512.0 MiB"
-    small = plan.on_gpu(replace(options, gpu_memory=GIB + (96 << 20)))
+
+    def limited(memory: int) -> device_plan.MemoryPlan:
+        own = replace(options, gpu_memory=memory)
+        return plan_records("depletion", [], own, on_gpu=[table]).on_gpu()
+
+    small = limited(GIB + (96 << 20))
     assert small.bytes_of("records") == 96 << 20
     small.check()
     with pytest.raises(DeviceMemoryError, match="depletion takes at least"):
-        plan.on_gpu(replace(options, gpu_memory=GIB)).check()
+        limited(GIB).check()
 
 
 def test_of_other_stages(tmp_path: Path, options: RunOptions) -> None:
     path = reads(tmp_path, size=40_000).inputs[0]
-    assert count.plan_on_gpu([path], CountParameters(31), options).fits
+    assert count.plan_files([path], CountParameters(31), options).on_gpu().fits
     sequence = tmp_path / "s.fa"
     sequence.write_text(">s\n" + "ACGT" * 100 + "\n")
     for kind in ("bwa", "sa"):
-        plan = build.plan_index(sequence, kind, options)
-        assert build.plan_gpu(plan, kind, options).fits
+        assert build.plan_index(sequence, kind, options).on_gpu().fits
     with pytest.raises(DeviceMemoryError, match="index of 800 letters"):
-        build.plan_gpu(plan, "fm", replace(options, gpu_memory=100))
+        build.plan_index(sequence, "fm", replace(options, gpu_memory=100)).on_gpu()
 
 
 @pytest.mark.parametrize("locations", [0, 1000, 100_000_000, 1_000_000_000])
@@ -91,7 +95,7 @@ def test_what_is_shown(
     there = device_plan.plan_on_gpu("sorting", None, Allocation("text", 9 * GIB))
     file = tmp_path / "plan.json"
     with pytest.raises(DeviceMemoryError, match=r"sorting takes at least 9\.0 GiB"):
-        show_plan(plan, options, file, lambda: there)
+        show_plan(replace(plan, on_gpu=lambda: there), options, file)
     memory = ["memory   1.0 GiB of 2.0 GiB: text 1.0 GiB, array 1.0 MiB"] if holds_on_gpu else []
     assert capsys.readouterr().out.splitlines() == [
         "backend  cuda", "input    3 letters", *memory, "GPU      9.0 GiB of 8.0 GiB: text 9.0 GiB",

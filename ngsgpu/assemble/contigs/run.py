@@ -325,7 +325,7 @@ def plan_files(paths: FilePaths, parameters: AssemblyParameters, options: RunOpt
     reads = plan_reads(Source(letters // _SHORT_RECORD, letters, 0, ()), options)
     graph = steps["compacting"]
     steps["compacting"] = replace(graph, allocations=(*reads.allocations, *graph.allocations))
-    return replace(in_turn("assembling", **steps), sizes={"kmer": kmer})
+    return in_turn("assembling", **steps)
 
 
 def plan_reads(source: Source, options: RunOptions) -> HostPlan:

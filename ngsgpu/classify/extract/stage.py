@@ -13,13 +13,14 @@ from numpy.typing import NDArray
 from ngsgpu.classify.extract.calls import CallReader, Calls
 from ngsgpu.classify.extract.kernels import first_other, is_among
 from ngsgpu.classify.extract.params import ExtractionParameters
+from ngsgpu.device.plan import HostPlan
 from ngsgpu.errors import UnsuitableError, UsageError
 from ngsgpu.io.inputs import ReadFiles, pair_inputs, plan_lanes
 from ngsgpu.io.paths import Paths
 from ngsgpu.io.text.copy import kept_records
 from ngsgpu.io.text.pairs import Mates
 from ngsgpu.run.options import RunOptions
-from ngsgpu.run.plan import RecordPlan, plan_records
+from ngsgpu.run.plan import plan_records
 from ngsgpu.run.record import Made, RecordDriver, RecordStage, Task
 from ngsgpu.run.statistics import RunStatistics
 from ngsgpu.taxonomy.tree import Taxonomy
@@ -96,7 +97,7 @@ def plan_files(
     *,
     interleaved: bool = False,
     options: RunOptions | None = None,
-) -> RecordPlan:
+) -> HostPlan:
     """Plan the memory of ``extract_files``, whose arguments these are.
 
     Raises:

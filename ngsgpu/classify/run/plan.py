@@ -13,11 +13,11 @@ from ngsgpu.classify.query.engine import Engine, partition_bytes
 from ngsgpu.classify.run.samples import Sample
 from ngsgpu.classify.run.two_pass import SHARE_OF_MEMORY
 from ngsgpu.classify.sketch.references import find_references
-from ngsgpu.device.plan import Allocation
+from ngsgpu.device.plan import Allocation, HostPlan
 from ngsgpu.io.inputs import ReadFiles
 from ngsgpu.io.paths import Paths, listed
 from ngsgpu.run.options import RunOptions
-from ngsgpu.run.plan import RecordPlan, plan_records, text_bytes
+from ngsgpu.run.plan import plan_records, text_bytes
 
 _WORKSPACE: Final = 16 << 20
 """Of a thread: features and locations of the queries of a task."""
@@ -32,7 +32,7 @@ def plan_samples(
     references: Paths = (),
     partitions: Sequence[int] | None = None,
     options: RunOptions | None = None,
-) -> RecordPlan:
+) -> HostPlan:
     """Plan the memory of classifying samples.
 
     Args:
