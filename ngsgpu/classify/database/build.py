@@ -40,7 +40,7 @@ from ngsgpu.classify.sketch.references import (
     find_references,
 )
 from ngsgpu.device.leases import keep_gpus
-from ngsgpu.device.plan import HostPlan
+from ngsgpu.device.plan import HostPlan, MemoryPlan
 from ngsgpu.errors import InputError, UsageError
 from ngsgpu.io.compress.source import unpacked_size
 from ngsgpu.io.output.atomic import AtomicFile
@@ -235,7 +235,7 @@ def plan_build_of(
     files = planned.targets.files
     at_once = fits_at_once(files, planned.parameters, options)
     plan = plan_partitions(planned, range(len(planned.partitions)), options, at_once=at_once)
-    return with_reading(plan, files, options), planned
+    return _complete(plan, planned, files, options), planned
 
 
 def plan_partition(database: Database, number: int, options: RunOptions) -> HostPlan:
@@ -246,7 +246,20 @@ def plan_partition(database: Database, number: int, options: RunOptions) -> Host
     """
     _check_number(database, number)
     plan = plan_partitions(database, [number], options)
-    return with_reading(plan, _PlannedTargets(database, number).files, options)
+    return _complete(plan, database, _PlannedTargets(database, number).files, options)
+
+
+def _complete(
+    plan: HostPlan, database: Database, files: Sequence[str], options: RunOptions
+) -> HostPlan:
+    """A plan with what is read ahead, and with that of the GPUs."""
+
+    def on_gpu() -> MemoryPlan:
+        from ngsgpu.classify.database.gpu_build import plan_gpu
+
+        return plan_gpu(plan.sizes["locations"], database.parameters, options)
+
+    return replace(with_reading(plan, files, options), on_gpu=on_gpu)
 
 
 def _check_number(database: Database, number: int) -> None:

@@ -17,7 +17,7 @@ from ngsgpu.classify.database.database import Database
 from ngsgpu.classify.index.index import index_bytes
 from ngsgpu.classify.params import ALL_KEYS, DatabaseParameters
 from ngsgpu.classify.sketch.references import SMALL_FILE
-from ngsgpu.device.plan import Allocation, HostPlan, MemoryPlan
+from ngsgpu.device.plan import Allocation, HostPlan
 from ngsgpu.io.compress.source import unpacked_size
 from ngsgpu.run.options import RunOptions
 
@@ -115,13 +115,7 @@ def plan_partitions(
         "locations": locations,
         "index_bytes": sum(map(index_bytes, most)),
     }
-
-    def plan_there() -> MemoryPlan:
-        from ngsgpu.classify.database.gpu_build import plan_gpu
-
-        return plan_gpu(locations, database.parameters, options)
-
-    return replace(plan, sizes=sizes, on_gpu=plan_there)
+    return replace(plan, sizes=sizes)
 
 
 def with_reading(plan: HostPlan, files: Sequence[str], options: RunOptions) -> HostPlan:
