@@ -22,12 +22,12 @@ from ngsgpu.sequence.kmers import hash_row, is_less, roll, roll_words, unused_bi
 from ngsgpu.sequence.probe import find_slot, free_slot
 
 FIRST_SLOTS: Final = 1 << 10
-_LINE_END: Final = 5
+LINE_END: Final = 5
 _FEW: Final = 16
 """Rows that are sorted by insertion."""
 
-_LETTER_CODES: Final = CODES.copy()
-_LETTER_CODES[[10, 13]] = _LINE_END
+LETTER_CODES: Final = CODES.copy()
+LETTER_CODES[[10, 13]] = LINE_END
 
 
 @njit(nogil=True, cache=True)
@@ -59,7 +59,7 @@ def find_kmers(
         before = k - 1
         while first > low[i] and before > 0:
             first -= 1
-            before -= _LETTER_CODES[data[first]] != _LINE_END
+            before -= LETTER_CODES[data[first]] != LINE_END
         shift = quality[i] - low[i] if least > 0 else 0
         if kmers.shape[1] == 1:
             found = _find_short(data, first, begin[i], stop[i], shift, least, k, kmers, found)
@@ -86,9 +86,9 @@ def _find_short(
     backward = np.uint64(0)
     length = 0
     for at in range(first, stop):
-        code = np.uint64(_LETTER_CODES[data[at]])
+        code = np.uint64(LETTER_CODES[data[at]])
         if code >= AMBIGUOUS or (least > 0 and data[at + shift] < least):
-            if code != _LINE_END:
+            if code != LINE_END:
                 length = 0
             continue
         forward, backward = roll(forward, backward, code, k)
@@ -117,9 +117,9 @@ def _find_long(
     backward = np.zeros(last + 1, dtype=np.uint64)
     length = 0
     for at in range(first, stop):
-        code = np.uint64(_LETTER_CODES[data[at]])
+        code = np.uint64(LETTER_CODES[data[at]])
         if code >= AMBIGUOUS or (least > 0 and data[at + shift] < least):
-            if code != _LINE_END:
+            if code != LINE_END:
                 length = 0
             continue
         roll_words(forward, backward, code, k)

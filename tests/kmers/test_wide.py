@@ -17,9 +17,10 @@ from ngsgpu.kmers import (
     Lookup,
     Source,
     combine,
-    count,
     count_files,
+    cpu_run,
     histogram_of_files,
+    long_run,
     open_database,
 )
 from ngsgpu.kmers.database import DatabaseWriter, new_database
@@ -52,8 +53,9 @@ def test_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, k: int, arena: 
     """Also where runs are added up."""
     world = frequent_world(2)
     path = write(tmp_path / "1.fa", fasta(world.records, width=70))
-    monkeypatch.setattr(count, "_STRETCH", 30_000)
-    monkeypatch.setattr(count, "_rows", lambda *_: arena)
+    for own in (cpu_run, long_run):
+        monkeypatch.setattr(own, "STRETCH", 30_000)
+    monkeypatch.setattr(cpu_run, "arena_rows", lambda *_: arena)
     expected = world.counts(k)
     assert max(expected.values()) > 130_000
     limits: list[tuple[Bits, int]] = [(16, MOST), (32, WIDE)]
