@@ -101,9 +101,9 @@ def plan_index(
     Args:
         paths: files of sequences.
         parameters: which k-mers are kept.
+        options: threads and memory budget.
         exclude: files of sequences whose k-mers are left out.
         keep_kmers: whether the index also has the list of its k-mers.
-        options: threads and memory budget.
 
     Raises:
         InputError: a file is missing.
