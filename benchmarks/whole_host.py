@@ -67,7 +67,7 @@ def make_chromosome(path: Path, bases: int, seed: int) -> Path:
 
 def draw(chromosome: Path, pairs: int, seed: int, wrong: float, prefix: Path) -> list[Path]:
     """Write two .gz files of pairs, of which every other is of the chromosome; the files."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng((seed, 1))  # not the stream of the chromosome
     text = np.fromfile(chromosome, dtype=np.uint8)[len(f">{chromosome.stem}\n") :]
     text = text[text != ord("\n")]
     starts = rng.integers(0, len(text) - FRAGMENT, pairs)

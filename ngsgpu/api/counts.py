@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
-from typing import Self, Unpack
+from typing import Any, Literal, Self, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from ngsgpu.kmers import CountParameters, KmerDatabase, count_files, open_databa
 from ngsgpu.kmers import Source as Counted
 from ngsgpu.kmers.compare import Lookup
 from ngsgpu.kmers.database import DatabaseWriter, new_database
-from ngsgpu.kmers.params import MAX_COUNT
+from ngsgpu.kmers.params import MAX_WIDE_COUNT
 from ngsgpu.kmers.text import dump, kmers_of_text
 
 
@@ -29,7 +29,8 @@ class KmerCounts:
         folder: holds its files, if they are temporary.
 
     Attributes:
-        database: with ``kmers``, uint64[n, words], and ``counts``, uint16[n], in their order.
+        database: with ``kmers``, uint64[n, words], and ``counts``, uint16[n] or uint32[n], in
+            their order.
     """
 
     def __init__(self, database: KmerDatabase, folder: Folder | None = None) -> None:
@@ -83,13 +84,13 @@ class KmerCounts:
 
     def items(self) -> Iterator[tuple[str, int]]:
         """The canonical k-mers and their counts, in alphabetical order."""
-        for lines in dump(self.database, 1, MAX_COUNT):
+        for lines in dump(self.database, 1, MAX_WIDE_COUNT):
             for line in lines.decode().splitlines():
                 kmer, count = line.split("\t")
                 yield kmer, int(count)
 
-    def of_sequence(self, sequence: str) -> NDArray[np.uint16]:
-        """Counts of the k-mers of a sequence, uint16[n], without those with other letters."""
+    def of_sequence(self, sequence: str) -> NDArray[Any]:
+        """Counts of the k-mers of a sequence, without those with other letters."""
         return self._lookup.counts(kmers_of_text(self.database, sequence))
 
     def histogram(self) -> NDArray[np.int64]:
@@ -104,7 +105,7 @@ class KmerCounts:
         """
         own = self.database
         with new_database(path) as folder:
-            writer = DatabaseWriter(folder, own.parameters.words)
+            writer = DatabaseWriter(folder, own.parameters)
             writer.append(own.kmers, own.counts)
             writer.close(own.parameters, own.source)
 
@@ -116,6 +117,7 @@ def count(
     *,
     min_quality: int = 0,
     min_count: int = 1,
+    count_bits: Literal[16, 32] = 16,
     phred_offset: PhredOffset = "auto",
     **how: Unpack[How],
 ) -> KmerCounts:
@@ -127,6 +129,7 @@ def count(
         k: length of a k-mer, 11 to 127.
         min_quality: k-mers with a base of lower quality (Phred) are not counted.
         min_count: k-mers that are less frequent are left out.
+        count_bits: counts end at 65,535, or with 32 bits at 4,294,967,295.
         phred_offset: 33, 64, or ``auto``.
         how: see ``How``.
 
@@ -134,7 +137,7 @@ def count(
         NgsgpuError: as of ``count_files``.
     """
     options = run_options(how)
-    parameters = CountParameters(k, min_quality, min_count)
+    parameters = CountParameters(k, min_quality, min_count, count_bits)
     with Folder() as folder:
         inputs = inputs_of(reads, mates, False, folder)
         database = folder.path / "kmers"

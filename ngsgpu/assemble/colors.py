@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,7 +73,7 @@ def color_lines(
 
 def _sums(graph: Graph, unitigs: Unitigs, lookup: Lookup, threads: int) -> list[NDArray[np.int64]]:
     """K-mers of each unitig that a sample has, and their counts there."""
-    counts = np.empty(len(graph), dtype=np.uint16)
+    counts = np.empty(len(graph), dtype=lookup.count_type)
 
     def look_up(begin: int) -> None:
         counts[begin : begin + _PART] = lookup.counts(graph.kmers[begin : begin + _PART])
@@ -94,7 +94,7 @@ def sum_along(
     nexts: Places,
     first: Places,
     sizes: NDArray[np.int64],
-    counts: NDArray[np.uint16],
+    counts: NDArray[Any],
     begin: int,
     end: int,
     found: NDArray[np.int64],
@@ -105,7 +105,7 @@ def sum_along(
         nexts: of the graph.
         first: of the unitigs.
         sizes: of the unitigs.
-        counts: uint16[n], of each node.
+        counts: uint16[n] or uint32[n], of each node.
         begin: first unitig.
         end: of the unitigs.
         found: int64[2, unitigs], gets how many counts are not 0, and their sum.

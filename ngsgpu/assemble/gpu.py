@@ -19,11 +19,9 @@ from ngsgpu.assemble.graph import Graph, index_bits
 from ngsgpu.device.arena import Arena, persistent
 from ngsgpu.device.cuda.kernels import KernelModule
 from ngsgpu.device.errors import cuda_errors
-from ngsgpu.device.memory import format_size
 from ngsgpu.device.pinned import to_device
-from ngsgpu.device.plan import gpu_memory
+from ngsgpu.device.plan import Allocation, plan_on_gpu
 from ngsgpu.device.team import limited_gpu_memory
-from ngsgpu.errors import DeviceMemoryError
 from ngsgpu.sequence.codec import LETTERS
 
 KERNELS: Final = KernelModule("ngsgpu.assemble")
@@ -72,14 +70,13 @@ def compact_on_gpu(
     size, words = kmers.shape
     with limited_gpu_memory(limit), cuda_errors("compacting the graph on the GPU"):
         there = 0 if isinstance(kmers, np.ndarray) else kmers.nbytes + counts.nbytes
-        budget = gpu_memory(None if limit is None else limit - there).budget
-        needed = graph_bytes(size, k, words) - there
-        if size > MOST_NODES or needed > budget:
-            raise DeviceMemoryError(
-                f"the graph of {size:,} k-mers takes {format_size(needed)} of GPU memory and "
-                f"{format_size(budget)} may be used; raise `gpu_memory`, or use `backend='cpu'`"
-            )
-        arena = Arena(min(budget, needed + _UNITIG_BYTES * size))
+        plan = plan_on_gpu(
+            f"the graph of {size:,} k-mers", None if limit is None else limit - there,
+            Allocation("graph", graph_bytes(size, k, words) - there),
+            beyond=f"{MOST_NODES:,} k-mers" if size > MOST_NODES else "",
+        )  # fmt: skip
+        plan.check()
+        arena = Arena(min(plan.budget, plan.total + _UNITIG_BYTES * size))
         with arena.in_use():
             run = _Compaction(kmers, counts, k, arena, neighbours=neighbours)
             unitigs = run.unitigs()

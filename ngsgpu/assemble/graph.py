@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.jit import Integer, njit
+from ngsgpu.kmers.cpu import highest_count
 from ngsgpu.pool import map_all
 from ngsgpu.sequence.intrinsics import prefetch
 from ngsgpu.sequence.kmers import find_row, is_less, roll_words, turn, unused_bits
@@ -103,18 +104,19 @@ def graph_of(
 @njit(nogil=True, cache=True)
 def select(
     kmers: NDArray[np.uint64],
-    counts: NDArray[np.uint16],
+    counts: NDArray[Any],
     least: int,
     out: NDArray[np.uint64],
     out_counts: NDArray[np.uint16],
 ) -> None:
-    """Write the k-mers that are frequent enough, and their counts."""
+    """Write the k-mers that are frequent enough, and their counts, as far as these go."""
+    most = highest_count(out_counts)
     at = 0
     for i in range(len(kmers)):
         if counts[i] >= least:
             for j in range(kmers.shape[1]):
                 out[at, j] = kmers[i, j]
-            out_counts[at] = counts[i]
+            out_counts[at] = min(np.uint64(counts[i]), most)
             at += 1
 
 

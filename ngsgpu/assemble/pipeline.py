@@ -20,23 +20,28 @@ from ngsgpu.assemble.graph import Graph, graph_of, index_bits, place_type, selec
 from ngsgpu.assemble.params import UnitigParameters, check_odd
 from ngsgpu.assemble.stats import UnitigSummary, summary_of
 from ngsgpu.assemble.text import write_text
-from ngsgpu.device.memory import format_size
-from ngsgpu.errors import DeviceMemoryError, HostMemoryError, UsageError, output_error
+from ngsgpu.device.plan import UP_TO, Allocation, HostPlan
+from ngsgpu.errors import DeviceMemoryError, UsageError, output_error
 from ngsgpu.io.output.atomic import AtomicFile, check_distinct, commit_all
 from ngsgpu.io.output.temporary import temporary_folder
 from ngsgpu.io.paths import Paths, is_stream, listed, own_descriptor
 from ngsgpu.io.text.diagnose import PhredOffset
 from ngsgpu.kmers import KmerDatabase, Source, count_files, kmers_on_gpu, open_database
+from ngsgpu.kmers.count import most_letters
+from ngsgpu.kmers.count import plan_files as plan_counting
 from ngsgpu.kmers.model import valley_of
 from ngsgpu.pool import map_all
 from ngsgpu.run.options import INTERPRETER_BYTES, RunOptions, on_backend
+from ngsgpu.run.plan import in_turn
 from ngsgpu.run.progress import Progress
+from ngsgpu.run.statistics import statistics_file
 
 _LOG = logging.getLogger("ngsgpu")
 _ROWS: Final = 1 << 22
 _WITHOUT_VALLEY: Final = 2
 """Abundance at which k-mers count as true if the histogram has no valley."""
 
+_NO_INPUT: Final = "give reads (`in1`) or a k-mer database (`database`)"
 _TEXT_BYTES: Final = 64 << 20
 """Text that a thread writes, and what it is made of."""
 
@@ -84,17 +89,15 @@ def write_unitigs(
     parameters = parameters or UnitigParameters()
     options = options or RunOptions()
     if bool(paths) == (database is not None):
-        raise UsageError("give reads (`in1`) or a k-mer database (`database`)")
+        raise UsageError(_NO_INPUT)
     if (colors is None) != (not color):
         raise UsageError("`color` and `colors` belong together: the samples, and the table")
     color_names(color)
     outputs = [path for path in (out, gfa, colors) if path is not None]
     if not outputs:
         raise UsageError("no output given; name a file with `out` or `gfa`")
-    if stats is not None:
-        outputs.append(stats)
-    check_distinct(list(paths), outputs)
-    with contextlib.ExitStack() as opened:
+    check_distinct(list(paths), [*outputs, *([] if stats is None else [stats])])
+    with contextlib.ExitStack() as opened, statistics_file(stats) as complete:
         files = [opened.enter_context(AtomicFile(path)) for path in outputs]
         writes = iter([file.write for file in files])
         fasta, segments, table = (
@@ -119,9 +122,7 @@ def write_unitigs(
             may_begin_again=lambda: not any(map(is_stream, paths)),
         )
         summary.time_s["total"] = round(time.monotonic() - started, 3)
-        if stats is not None:
-            next(writes)(summary.to_json().encode())
-        commit_all(files)
+        commit_all([*files, *complete(summary)])
     return summary
 
 
@@ -267,7 +268,7 @@ def compacted(solid: Solid, options: RunOptions, *, walked: bool) -> tuple[Graph
             cause = str(error).partition(";")[0]
         _LOG.info("%s; compacting on the CPU", cause)
     if not isinstance(kmers, np.ndarray):
-        _check_memory(len(kmers), k, kmers.shape[1], options)
+        plan_graph(len(kmers), k, kmers.shape[1], options).check()
         kmers, counts = kmers.get(), counts.get()
     graph = graph_of(kmers, counts, k, options.threads)
     return graph, find_unitigs(graph, options.threads)
@@ -312,7 +313,7 @@ def solid_kmers(
 
     sizes = map_all(options.threads, count, pieces, name="solid")
     places = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
-    _check_memory(int(places[-1]), database.parameters.kmer, words, options)
+    plan_graph(int(places[-1]), database.parameters.kmer, words, options).check()
     kmers = np.empty((int(places[-1]), words), dtype=np.uint64)
     counts = np.empty(len(kmers), dtype=np.uint16)
 
@@ -325,20 +326,70 @@ def solid_kmers(
     return kmers, counts
 
 
-def _check_memory(size: int, k: int, words: int, options: RunOptions) -> None:
-    """Refuse a graph that does not fit: k-mers, neighbours, marks, and at worst a unitig each."""
+def plan_files(
+    paths: Paths,
+    parameters: UnitigParameters,
+    options: RunOptions,
+    *,
+    database: str | Path | None = None,
+) -> HostPlan:
+    """Plan the memory of ``write_unitigs`` on the CPU, whose arguments these are.
+
+    Raises:
+        InputError: the database cannot be read.
+        UsageError: there is no input.
+    """
+    if bool(listed(paths)) == (database is not None):
+        raise UsageError(_NO_INPUT)
+    if database is not None:
+        opened = open_database(database, check=False)
+        counted = opened.parameters
+        graph = plan_graph(len(opened), counted.kmer, counted.words, options)
+        return in_turn("compacting", compacting=graph)
+    return in_turn("compacting", **plan_steps(paths, parameters, options))
+
+
+def plan_steps(
+    paths: Paths, parameters: UnitigParameters, options: RunOptions
+) -> dict[str, HostPlan]:
+    """Plan the memory of counting the k-mers of files, and of the largest graph they may have.
+
+    Args:
+        paths: FASTQ or FASTA files.
+        parameters: which k-mers make the graph.
+        options: threads and memory budget.
+    """
+    counted = parameters.counted()
+    letters = most_letters(listed(paths))
+    kmers = (options.budget if letters is None else letters) // (parameters.min_abundance or 1)
+    return {
+        "counting": plan_counting(paths, counted, options),
+        "compacting": plan_graph(kmers, counted.kmer, counted.words, options),
+    }
+
+
+def plan_graph(size: int, k: int, words: int, options: RunOptions) -> HostPlan:
+    """Plan the memory of a graph: k-mers, neighbours, marks, and at worst a unitig each.
+
+    Args:
+        size: number of k-mers.
+        k: their length.
+        words: 64-bit words of a k-mer.
+        options: threads and memory budget.
+    """
     place = np.dtype(place_type(size)).itemsize
     node = 8 * words + 2 + 1 + 2 * place + 1 + place
     unitig = 4 * place + 4 * 8
-    needed = (
-        INTERPRETER_BYTES
-        + size * (node + unitig)
-        + place * (1 << index_bits(size, k))
-        + options.threads * _TEXT_BYTES
+    return HostPlan(
+        doing=f"the graph of {size:,} k-mers",
+        about=UP_TO,
+        allocations=(
+            Allocation("program", INTERPRETER_BYTES),
+            Allocation("k-mers", size * node),
+            Allocation("unitigs", size * unitig),
+            Allocation("index", place * (1 << index_bits(size, k))),
+            Allocation("text", options.threads * _TEXT_BYTES),
+        ),
+        budget=options.budget,
+        remedies=("a higher `min_abundance`",),
     )
-    if needed > options.budget:
-        raise HostMemoryError(
-            f"the graph of {size:,} k-mers takes up to {format_size(needed)} of memory and "
-            f"{format_size(options.budget)} may be used; raise `min_abundance`, or use "
-            f"`memory='{-(-needed >> 20)}M'` on a machine that has it"
-        )

@@ -15,6 +15,7 @@ from ngsgpu.cli.adapter import Command
 from ngsgpu.declared.parameters import Parameter
 from ngsgpu.declared.roles import Role
 from ngsgpu.errors import InputError, NgsgpuError, UsageError
+from ngsgpu.io.output.atomic import write_text_atomically
 
 Find = Callable[[str], Command]
 """Finds a command by its full name."""
@@ -48,6 +49,15 @@ class Planned:
     outputs: tuple[str, ...] = ()
     last_use: tuple[str, ...] = ()
     sheet: Mapping[str, list[str]] = field(default_factory=dict)
+
+    def write_sheet(self) -> None:
+        """Write the sample sheet.
+
+        Raises:
+            OutputError: it cannot be written.
+        """
+        for path, lines in self.sheet.items():
+            write_text_atomically(path, "".join(f"{line}\n" for line in lines))
 
 
 @dataclass(frozen=True)

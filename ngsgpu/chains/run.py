@@ -112,7 +112,7 @@ class Runs:
             check_distinct(inputs, [*written, out / LOG, out / STATISTICS])
 
     def show(self, sample: Sample) -> None:
-        """Print what a run of a sample would do, and what steps with all reads in memory need."""
+        """Print what a run of a sample would do, and the memory of its steps."""
         out = self._out
         with self._places(out, sample) as places:
             planned = self._plan(self._steps, sample, out, places.folder, places.taken)
@@ -122,6 +122,7 @@ class Runs:
                 if any(own.name == "dry_run" for own in command.parameters):
                     click.echo(f"{step.name}, with the reads as they are:")
                     (alone,) = self._plan([step], sample, out, places.folder, places.taken)
+                    alone.write_sheet()
                     with alone.command.prepare([*alone.words, "--dry-run"]) as context:
                         context.params["stats"] = None  # which would get the plan
                         alone.command.invoke(context)

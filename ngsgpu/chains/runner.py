@@ -12,7 +12,6 @@ from typing import Any
 
 from ngsgpu.chains.places import Places
 from ngsgpu.chains.plan import Planned, named
-from ngsgpu.io.output.atomic import write_text_atomically
 from ngsgpu.run.statistics import RunStatistics
 
 logger = logging.getLogger("ngsgpu")
@@ -63,8 +62,7 @@ def run_steps(planned: Sequence[Planned], places: Places) -> list[dict[str, Any]
         logger.info("step %d of %d: %s", number, len(planned), own.step.name)
         begin = time.monotonic()
         with named(own.step):
-            for path, lines in own.sheet.items():
-                write_text_atomically(path, "".join(f"{line}\n" for line in lines))
+            own.write_sheet()
             context = own.command.prepare(own.words)
             with context:
                 status = own.command.invoke(context) or 0

@@ -79,6 +79,7 @@ def assemble(
 
     ngsgpu assemble -i R1.fq.gz -I R2.fq.gz -o contigs.fa --gfa graph.gfa
     """
+    paths = [*(in1 or []), *(in2 or []), *(single or [])]
     if method == "euler":
         outputs = {"gfa": gfa, "scaffolds": scaffolds, "coverage": coverage}
         given = [name for name, path in outputs.items() if path is not None]
@@ -87,6 +88,7 @@ def assemble(
             raise UsageError(f"--method euler has no `{given[0]}`; leave it out")
         from ngsgpu.assemble.euler import assemble_euler
 
+        tour_parameters = _euler(assembly.given, min_abundance)
         with open_run(
             run,
             "ngsgpu.io.gpu.parse",
@@ -94,10 +96,16 @@ def assemble(
             "ngsgpu.assemble.euler.gpu",
             max_gpus=1,
         ) as (_, options):
+            if run.dry_run:
+                from ngsgpu.assemble.euler.pipeline import plan_files as plan_euler
+                from ngsgpu.run.plan import show_plan
+
+                show_plan(plan_euler(paths, tour_parameters, options), options, run.stats)
+                return
             tour = assemble_euler(
-                [*(in1 or []), *(in2 or []), *(single or [])],
+                paths,
                 out,
-                _euler(assembly.given, min_abundance),
+                tour_parameters,
                 stats=run.stats,
                 phred_offset=phred(run.phred_offset),
                 options=options,
@@ -115,6 +123,12 @@ def assemble(
         "ngsgpu.assemble.gpu",
         max_gpus=1,
     ) as (_, options):
+        if run.dry_run:
+            from ngsgpu.assemble.contigs.run import plan_files
+            from ngsgpu.run.plan import show_plan
+
+            show_plan(plan_files(paths, parameters, options), options, run.stats)
+            return
         statistics = assemble_files(
             in1 or [],
             out,

@@ -18,6 +18,7 @@ from ngsgpu.cli.classify_options import (
 )
 from ngsgpu.cli.options import (
     CompressLevel,
+    DryRun,
     InterleavedInput,
     PhredOffsetOption,
     SecondMates,
@@ -39,6 +40,13 @@ if TYPE_CHECKING:
     @dataclass(frozen=True)
     class OutputFiles:
         """Output files, by the names of formats; made below, when all other options are known."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SamplesRun(ClassifyRun):
+    """A run that classifies samples."""
+
+    dry_run: DryRun = False
 
 
 def classify(
@@ -91,7 +99,7 @@ def classify(
     compress_level: CompressLevel = 1,
     phred_offset: PhredOffsetOption = "auto",
     no_verify: NoVerify = False,
-    run: ClassifyRun,
+    run: SamplesRun,
 ) -> int:
     """Classify reads by the minhash features they share with reference sequences (MetaCache).
 
@@ -129,6 +137,23 @@ def classify(
         from ngsgpu.classify.run.samples import SampleOutputs, one_sample, read_samples
         from ngsgpu.classify.run.stream import check_stream
 
+        wanted = None if only_partition is None else [only_partition]
+        found = []
+        if samples is None:
+            found = [one_sample(in1 or [], in2 or [], interleaved=interleaved, name=sample)]
+        elif samples != "-":
+            found = read_samples(samples)
+        if run.dry_run:
+            from ngsgpu.classify.run.plan import plan_samples
+            from ngsgpu.run.plan import show_plan
+
+            source = _source(database, references or [], wanted, verified=not no_verify)
+            plan = plan_samples(
+                source, found, parameters, rules, references=references or (), partitions=wanted,
+                options=options,
+            )  # fmt: skip
+            show_plan(plan, options, stats)
+            return 0
         outputs = SampleOutputs(
             stats=stats,
             candidates=candidate_file,
@@ -138,17 +163,10 @@ def classify(
             unclassified_out2=unclassified_out2,
             **asdict(files),
         )
-        found = []
         if samples == "-":
             check_stream(outputs)
         else:
-            found = (
-                [one_sample(in1 or [], in2 or [], interleaved=interleaved, name=sample)]
-                if samples is None
-                else read_samples(samples)
-            )
             outputs.check(len(found))
-        wanted = None if only_partition is None else [only_partition]
         classifier = Classifier(
             _database(
                 database,
@@ -310,6 +328,17 @@ def _max_gpus(database: str | None, only_partition: int | None) -> int | None:
     return max_gpus(len(open_database(database).partitions))
 
 
+def _source(
+    database: str | None, references: list[str], partitions: list[int] | None, *, verified: bool
+) -> Database | None:
+    """The database that is given; None for references."""
+    from ngsgpu.classify.database.database import open_database
+
+    if (database is None) == (not references):
+        raise UsageError("give a database with -d or references with --references")
+    return None if database is None else open_database(database, load=partitions, verified=verified)
+
+
 def _database(
     database: str | None,
     references: list[str],
@@ -321,15 +350,13 @@ def _database(
     verified: bool,
 ) -> Database:
     from ngsgpu.classify.database.build import build_database
-    from ngsgpu.classify.database.database import open_database
     from ngsgpu.classify.database.source import find_sources
 
-    if (database is None) == (not references):
-        raise UsageError("give a database with -d or references with --references")
-    if database is not None:
+    opened = _source(database, references, partitions, verified=verified)
+    if opened is not None:
         if taxonomy or maps:
             raise UsageError("--taxonomy and --map need --references; a database has its own")
-        return open_database(database, load=partitions, verified=verified)
+        return opened
     found = find_sources(references, taxonomy, maps)
     return build_database(
         found.references,

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from ngsgpu.cli.options import FirstOutputs, ReadsOrFirstMates, SecondMates, SecondOutputs, StageRun
-from ngsgpu.cli.run import open_run, phred, say, show_plan
+from ngsgpu.cli.run import open_run, phred, say
 from ngsgpu.correct.params import CorrectionParameters
 from ngsgpu.declared.options import flag, option
 from ngsgpu.declared.parameters import Options
@@ -104,12 +104,8 @@ def _run(
     """Correct by one of the methods, or print the plan."""
     own = ("minhash", "correct") if method == "msa" else ("kmers", "spectrum")
     kernels = ("io.gpu.parse", "readset.gpu", *(f"{stage}.gpu" for stage in own))
-    with open_run(run, *(f"ngsgpu.{module}" for module in kernels), lease=not run.dry_run) as (
-        backend,
-        options,
-    ):
+    with open_run(run, *(f"ngsgpu.{module}" for module in kernels)) as (_, options):
         stage: Any = importlib.import_module(f"ngsgpu.{own[1]}.stage")
-        plans: Any = importlib.import_module(f"ngsgpu.{own[1]}.gpu_plan")
         if method == "msa":
             parameters: Any = msa.make()
             more: dict[str, Any] = {}
@@ -123,7 +119,8 @@ def _run(
             "options": options,
         }
         if run.dry_run:
-            plan = stage.plan_files(files[0], files[2], **settings)
-            show_plan(backend, plan, parameters, options, plans.plan_for_this_gpu, run.stats)
+            from ngsgpu.run.plan import show_plan
+
+            show_plan(stage.plan_files(files[0], files[2], **settings), options, run.stats)
             return
         say(stage.correct_files(*files, stats=run.stats, **more, **settings), run.quiet)

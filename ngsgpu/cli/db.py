@@ -16,7 +16,7 @@ from ngsgpu.classify.params import (
     SketchParameters,
 )
 from ngsgpu.cli.classify_options import ClassifyRun
-from ngsgpu.cli.options import HostRun, Memory, StatsFile
+from ngsgpu.cli.options import DryRun, HostRun, Memory, StatsFile
 from ngsgpu.cli.run import bytes_of, cpu_options, open_run
 from ngsgpu.declared.options import argument, flag, option
 from ngsgpu.declared.parameters import Options
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ngsgpu.classify.database.database import Database
+    from ngsgpu.run.options import RunOptions
 
 References = Annotated[
     list[Read],
@@ -106,6 +107,7 @@ class BuildRun(ClassifyRun):
     """A run that builds a database."""
 
     memory: Memory = None
+    dry_run: DryRun = False
 
 
 def plan(
@@ -203,7 +205,7 @@ def build(
         )
     if if_missing and not planned:
         raise UsageError("--if-missing needs --only-partition")
-    if if_missing and _is_built(database, only_partition):
+    if if_missing and not run.dry_run and _is_built(database, only_partition):
         return
     # Further GPUs are initialised only if the memory of the first is too small.
     with open_run(
@@ -215,6 +217,10 @@ def build(
         from ngsgpu.classify.database.database import open_database
 
         parameters = _parameters(index)
+        if run.dry_run:
+            settings = sources.settings(references or [], max_size=max_size)
+            _show_plan(database, only_partition, parameters, settings, options, stats)
+            return
         if only_partition is not None:
             build_partition(open_database(database), only_partition, options, stats)
             return
@@ -383,6 +389,29 @@ def verify(database: DatabasePath) -> None:
             "copy or build the database again",
         )
     click.echo(f"{database}: {files} files verified")
+
+
+def _show_plan(
+    path: str,
+    only_partition: int | None,
+    parameters: DatabaseParameters,
+    settings: dict[str, Any],
+    options: RunOptions,
+    stats: str | None,
+) -> None:
+    from ngsgpu.classify.database.build import plan_build_of, plan_partition
+    from ngsgpu.classify.database.database import open_database
+    from ngsgpu.classify.database.info import partition_lines
+    from ngsgpu.run.plan import show_plan
+
+    if only_partition is None:
+        plan, planned = plan_build_of(path=path, parameters=parameters, options=options, **settings)
+    else:
+        planned = open_database(path)
+        plan = plan_partition(planned, only_partition, options)
+
+    notes = tuple(partition_lines(planned, built=None))
+    show_plan(replace(plan, notes=notes), options, stats)
 
 
 def _is_built(database: str, partition: int | None) -> bool:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import logging
+import time
 from typing import TYPE_CHECKING, Annotated
 
 import click
 
 from ngsgpu.cli.options import (
+    DryRun,
     FirstOutputs,
     HostRun,
     InterleavedInput,
@@ -16,6 +18,7 @@ from ngsgpu.cli.options import (
     RecordRun,
     SecondMates,
     SecondOutputs,
+    StatsFile,
 )
 from ngsgpu.cli.run import cpu_options, open_run, say
 from ngsgpu.declared.options import argument, flag, option
@@ -24,7 +27,6 @@ from ngsgpu.deplete.params import DepletionParameters, IndexParameters
 from ngsgpu.errors import TOO_MANY_FOUND
 
 if TYPE_CHECKING:
-    from ngsgpu.deplete.index import HostIndex
     from ngsgpu.deplete.sets import Operation
 
 logger = logging.getLogger("ngsgpu")
@@ -67,8 +69,13 @@ def deplete(
         "ngsgpu.deplete.gpu",
         max_gpus=1,
     ) as (_, options):
-        from ngsgpu.deplete.stage import deplete_files
+        from ngsgpu.deplete.stage import deplete_files, plan_files
+        from ngsgpu.run.plan import show_plan
 
+        if run.dry_run:
+            plan = plan_files(index, in1 or [], in2 or [], interleaved=interleaved, options=options)
+            show_plan(plan, options, run.stats)
+            return 0
         statistics = deplete_files(
             index,
             in1 or [],
@@ -112,7 +119,8 @@ def deplete_index(
         "--exclude",
     ),
     keep_kmers: KeepKmers = False,
-    dry_run: bool = flag("Print the plan from the file sizes; write nothing.", "--dry-run"),
+    dry_run: DryRun = False,
+    stats: StatsFile = None,
     *,
     parameters: IndexParameters,
     run: HostRun,
@@ -125,21 +133,22 @@ def deplete_index(
 
     ngsgpu deplete-index GRCh38.fa.gz -o human.idx
     """
-    from ngsgpu.deplete.build import build_index, plan_index
-    from ngsgpu.device.memory import format_size
+    from ngsgpu.deplete.build import build_index, plan_index, write_index
+    from ngsgpu.run.plan import show_plan
 
     options = cpu_options(run)
     if dry_run:
-        needed, size = plan_index([*references, *(exclude or [])], parameters)
-        click.echo(
-            f"memory   about {format_size(needed)} of {format_size(options.budget)}\n"
-            f"index    about {format_size(size)}"
+        plan = plan_index(
+            references, parameters, options, exclude=exclude or (), keep_kmers=keep_kmers
         )
+        show_plan(plan, options, stats)
         return
+    begin = time.monotonic()
     index = build_index(
         references, parameters, exclude=exclude or (), keep_kmers=keep_kmers, options=options
     )
-    _save(index, out, options.threads, quiet=run.quiet)
+    seconds = time.monotonic() - begin
+    say(write_index(index, out, options, stats=stats, seconds=seconds), run.quiet)
 
 
 Indexes = Annotated[
@@ -202,21 +211,9 @@ def _combine(
     operation: Operation, indexes: list[str], out: str, run: HostRun, *, keep_kmers: bool
 ) -> None:
     """Make an index of others."""
+    from ngsgpu.deplete.build import write_index
     from ngsgpu.deplete.sets import combine_indexes
 
     options = cpu_options(run)
     index = combine_indexes(operation, indexes, keep_kmers=keep_kmers, options=options)
-    _save(index, out, options.threads, quiet=run.quiet)
-
-
-def _save(index: HostIndex, out: str, threads: int, *, quiet: bool) -> None:
-    """Write an index, and say what it holds."""
-    from ngsgpu.device.memory import format_size
-
-    index.save(out, threads)
-    if not quiet:
-        click.echo(
-            f"{index.kmers:,} k-mers of {index.sequences:,} sequences with {index.bases:,} bases; "
-            f"{format_size(index.table.nbytes)}",
-            err=True,
-        )
+    say(write_index(index, out, options), run.quiet)

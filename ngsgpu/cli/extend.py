@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from ngsgpu.cli.options import FirstMates, InterleavedInput, SecondMates, StageRun
-from ngsgpu.cli.run import open_run, phred, say, show_plan
+from ngsgpu.cli.run import open_run, phred, say
 from ngsgpu.declared.options import flag, option
 from ngsgpu.declared.parameters import Options
 from ngsgpu.declared.roles import Written
@@ -56,11 +56,10 @@ def extend(
         "ngsgpu.io.gpu.parse",
         "ngsgpu.minhash.ends_gpu",
         "ngsgpu.extend.gpu",
-        lease=not run.dry_run,
-    ) as (chosen, options):
-        from ngsgpu.extend.gpu_plan import plan_for_this_gpu
+    ) as (_, options):
         from ngsgpu.extend.outputs import ExtensionOutputs
         from ngsgpu.extend.stage import extend_files, plan_files
+        from ngsgpu.run.plan import show_plan
 
         settings: dict[str, Any] = {
             "interleaved": interleaved,
@@ -69,8 +68,7 @@ def extend(
             "options": options,
         }
         if run.dry_run or out is None:
-            plan = plan_files(in1 or [], in2 or [], **settings)
-            show_plan(chosen, plan, parameters, options, plan_for_this_gpu, run.stats)
+            show_plan(plan_files(in1 or [], in2 or [], **settings), options, run.stats)
             return
         outputs = ExtensionOutputs(
             out,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from ngsgpu.classify.extract.params import ExtractionParameters
 from ngsgpu.cli.options import (
     CompressLevel,
+    DryRun,
     FirstOutputs,
     InterleavedInput,
     ReadsOrFirstMates,
@@ -27,6 +28,7 @@ class ExtractRun(ThreadsRun):
 
     stats: StatsFile = None
     compress_level: CompressLevel = 1
+    dry_run: DryRun = False
 
 
 def extract(
@@ -66,11 +68,17 @@ def extract(
     Clade:  ngsgpu extract -c calls.tsv -d DB --taxon 9606 --with-children --invert -i R.fq -o O.fq
     """  # fmt: skip
     from ngsgpu.classify.database.database import open_database
-    from ngsgpu.classify.extract.stage import extract_files
+    from ngsgpu.classify.extract.stage import extract_files, plan_files
+    from ngsgpu.run.plan import show_plan
     from ngsgpu.taxonomy.dump import load_taxonomy
 
     if database is not None and taxonomy is not None:
         raise UsageError("`database` has a taxonomy; give only one of it and `taxonomy`")
+    options = cpu_options(run, run.compress_level)
+    if run.dry_run:
+        plan = plan_files(in1 or [], in2 or [], interleaved=interleaved, options=options)
+        show_plan(plan, options, run.stats)
+        return
     tree = None
     if database is not None:
         tree = open_database(database).taxonomy
@@ -88,6 +96,6 @@ def extract(
         parameters=parameters,
         taxonomy=tree,
         stats=run.stats,
-        options=cpu_options(run, run.compress_level),
+        options=options,
     )
     say(statistics, run.quiet)

@@ -103,8 +103,9 @@ def plan(
     method: Literal["optimal", "buffered", "rings", "direct"] = option(
         "optimal",
         "optimal|buffered|rings|direct",
-        "optimal: fewest steps; buffered: few long steps between two buffers; rings: around rings "
-        "of links; direct: the shortest ways.",
+        "optimal: the fewest steps that each take as long as a chunk on a lane, which need not be "
+        "the least time; buffered: the least time in up to 4 steps of any length, between two "
+        "buffers; rings: around rings of links; direct: the shortest ways.",
     ),
     main: int = option(0, "GPU", "Where scatter begins and gather ends."),
     chunks: int | None = option(
@@ -155,6 +156,12 @@ def plan(
         assert operation is not None
         found = make_plan(operation, links, method, main=main, chunks=chunks, seconds=seconds)
     click.echo("\n".join(found.summary()), err=True)
+    if check is None and method == "optimal" and found.efficiency < 1:
+        click.echo(
+            "optimal in steps of a chunk on a lane each; --method buffered, or more --chunks, may "
+            "take less time",
+            err=True,
+        )
     if out is not None:
         text = (gossip_text if gossip else plan_text)(found.plan)
         write_text_atomically(out, text)

@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Final, Literal
 
-import click
-
-from ngsgpu.cli.options import Compute, Memory, OneGpuRun
+from ngsgpu.cli.options import Compute, DryRun, Memory, OneGpuRun, StatsFile
 from ngsgpu.cli.run import open_run, say
-from ngsgpu.declared.options import argument, flag, option
+from ngsgpu.declared.options import argument, option
 from ngsgpu.declared.outputs import declare_output
 from ngsgpu.declared.roles import Prefix, Read, ReadByName, Reads, Text, Written
 from ngsgpu.suffix.params import QueryParameters
@@ -31,6 +29,7 @@ class IndexRun(Compute):
 
     memory: Memory = None
     gpu_memory: IndexGpuMemory = None
+    dry_run: DryRun = False
 
 
 def build(
@@ -53,7 +52,7 @@ def build(
         "of both strands, or the Burrows-Wheeler transform or suffix array of the text.",
         "--format",
     ),
-    dry_run: bool = flag("Read the sequences and print the plan; write nothing.", "--dry-run"),
+    stats: StatsFile = None,
     *,
     run: IndexRun,
 ) -> None:
@@ -65,9 +64,10 @@ def build(
     ngsgpu index build reference.fa.gz -o reference
     """
     from ngsgpu.errors import UsageError
+    from ngsgpu.run.plan import show_plan
     from ngsgpu.suffix.build import build_index, plan_index
 
-    if out is None and not dry_run:
+    if out is None and not run.dry_run:
         if kind != "bwa" or reference == "-":
             raise UsageError("name the index with -o")
         out = reference
@@ -77,12 +77,11 @@ def build(
         if kind in ("sa", "bwt")
         else (("ngsgpu.suffix.gpu", "ngsgpu.suffix.bucket.text"), None)
     )
-    with open_run(run, *kernels, max_gpus=most) as (device, options):
-        if dry_run or out is None:
-            lines = plan_index(reference, kind, options)
-            click.echo("\n".join([f"backend  {device}", *lines]))
+    with open_run(run, *kernels, max_gpus=most) as (_, options):
+        if run.dry_run or out is None:
+            show_plan(plan_index(reference, kind, options), options, stats)
             return
-        say(build_index(reference, out, kind, options), run.quiet)
+        say(build_index(reference, out, kind, options, stats=stats), run.quiet)
 
 
 def query(
@@ -94,6 +93,7 @@ def query(
         list[Reads], option(..., "FILE", "Reads or sequences; repeat for more.", "-i", "--in1")
     ],
     out: Written = option("-", "FILE", "Matches (PAF); - is standard output.", "-o", "--out"),
+    stats: StatsFile = None,
     *,
     parameters: QueryParameters,
     run: OneGpuRun,
@@ -108,7 +108,7 @@ def query(
     from ngsgpu.suffix.query.run import query_files
 
     with open_run(run, "ngsgpu.suffix.query.gpu", max_gpus=1) as (_, options):
-        say(query_files(index, in1, out, parameters, options), run.quiet)
+        say(query_files(index, in1, out, parameters, options, stats=stats), run.quiet)
 
 
 COMMANDS: Final = {"build": build, "query": query}

@@ -2,31 +2,21 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import click
 
-from ngsgpu.cli.options import (
-    CountRun,
-    Threads,
-)
-from ngsgpu.cli.run import open_run, phred, thread_count
+from ngsgpu.cli.options import CountRun, StatsFile, Threads, ThreadsRun
+from ngsgpu.cli.run import cpu_options, open_run, phred, say, thread_count
 from ngsgpu.declared.options import argument, flag, option
 from ngsgpu.declared.roles import ReadDatabase, Reads, Text, Written
 from ngsgpu.errors import UsageError
-from ngsgpu.kmers.params import CountParameters
+from ngsgpu.kmers.params import MAX_WIDE_COUNT, CountParameters
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from ngsgpu.io.output.atomic import AtomicFile
     from ngsgpu.kmers import KmerDatabase
-
-_MAX_SHOWN = 10_000
 
 DatabasePath = Annotated[ReadDatabase, option(..., "DIR", "The database.", "-d", "--database")]
 Databases = Annotated[
@@ -51,6 +41,7 @@ def count(
         "Write the histogram, as ngsgpu kmers histo does; - is standard output.",
         "--histo",
     ),
+    stats: StatsFile = None,
     *,
     parameters: CountParameters,
     run: CountRun,
@@ -58,90 +49,67 @@ def count(
     """Count the canonical k-mers of reads or genomes, exactly.
 
     Input is FASTQ or FASTA, plain or compressed. Of a k-mer and its reverse complement the first
-    in alphabetical order counts; k-mers with letters other than ACGT do not. Counts end at 65,535.
-    What does not fit into memory goes to files beside the output.
+    in alphabetical order counts; k-mers with letters other than ACGT do not. Counts end at 65,535
+    unless --count-bits 32 is given. What does not fit into memory goes to files beside the output.
 
     ngsgpu kmers count -i R1.fq.gz -I R2.fq.gz -k 31 -o reads.kmers
 
     ngsgpu kmers count -i R1.fq.gz -I R2.fq.gz -k 21 --histo reads.histo
     """
-    from pathlib import Path
+    with open_run(run, "ngsgpu.io.gpu.parse", "ngsgpu.kmers.gpu") as (_, options):
+        from ngsgpu.kmers.count import plan_files
+        from ngsgpu.kmers.outputs import write_counts
+        from ngsgpu.run.plan import show_plan
 
-    from ngsgpu.io.inputs import ReadFiles
-    from ngsgpu.io.output.atomic import AtomicFile
-    from ngsgpu.io.text.sample import ReadSample
-    from ngsgpu.kmers import count_files, histogram_of_files, open_database
-    from ngsgpu.run.trimming import warn_of_adapters
-
-    if out is None and histo_file is None:
-        raise UsageError("no output given; name a folder with -o, or a file with --histo")
-    paths, offset = [*in1, *(in2 or [])], phred(run.phred_offset)
-    sample = ReadSample()
-    with (
-        nullcontext() if histo_file is None else AtomicFile(histo_file) as shown,
-        open_run(run, "ngsgpu.io.gpu.parse", "ngsgpu.kmers.gpu") as (_, options),
-    ):
-
-        def write(histogram: NDArray[np.int64]) -> AtomicFile:
-            assert shown is not None
-            return _fill(shown, _lines(histogram))
-
-        if out is not None:
-            also = None if shown is None else lambda own: write(own.histogram(options.threads))
-            source = count_files(
-                paths, out, parameters, phred_offset=offset, options=options, also=also,
-                sample=sample,
-            )  # fmt: skip
-            distinct = len(open_database(out, check=False))
-        else:
-            beside = Path.cwd() / "kmers" if histo_file == "-" else Path(str(histo_file))
-            histogram, source = histogram_of_files(
-                paths, parameters, beside=beside, phred_offset=offset, options=options,
-                sample=sample,
-            )  # fmt: skip
-            write(histogram).commit()
-            distinct = int(histogram.sum())
-    # A file of second mates for each of first ones is the rule, but none is known to be one.
-    paired = len(in2 or []) == len(in1)
-    lanes = zip(in1, in2 or [], strict=True) if paired else ((path,) for path in paths)
-    warn_of_adapters(
-        sample, [ReadFiles(tuple(lane)) for lane in lanes], "their k-mers are counted as well"
-    )
-    if not run.quiet:
-        click.echo(
-            f"{source.kmers:,} k-mers of {source.sequences:,} sequences, {distinct:,} distinct",
-            err=True,
+        if run.dry_run:
+            show_plan(plan_files([*in1, *(in2 or [])], parameters, options), options, stats)
+            return
+        summary = write_counts(
+            in1,
+            in2 or [],
+            out,
+            histo_file,
+            parameters,
+            stats=stats,
+            phred_offset=phred(run.phred_offset),
+            options=options,
         )
+    say(summary, run.quiet)
 
 
 def histo(
     database: DatabasePath,
     out: TextFile = "-",
     highest: int = option(
-        _MAX_SHOWN, "N", "The last line is of all higher counts.", "-m", "--max", least=1
+        10_000, "N", "The last line is of all higher counts.", "-m", "--max", least=1
     ),
     threads: Threads = 0,
 ) -> None:
     """Print the number of distinct k-mers by count, as jellyfish histo does."""
     from ngsgpu.kmers import open_database
+    from ngsgpu.kmers.text import histogram_lines
 
     threads = thread_count(threads)
     opened = open_database(database, threads)
-    _write(out, _lines(opened.histogram(threads), min(highest, (1 << 16) - 2)))
+    lines = histogram_lines(
+        opened.histogram(threads), min(highest, MAX_WIDE_COUNT), opened.high_counts(threads)
+    )
+    _write(out, map(str.encode, lines))
 
 
 def dump(
     database: DatabasePath,
     out: TextFile = "-",
     min_count: int = option(1, "N", "Lowest count."),
-    max_count: int = option(65_535, "N", "Highest count."),
+    max_count: int | None = option(None, "N", "Highest count.", shown_default="no limit"),
     threads: Threads = 0,
 ) -> None:
     """Print k-mers and counts, tab-separated, in alphabetical order."""
     from ngsgpu.kmers import open_database
     from ngsgpu.kmers.text import dump as lines
 
-    _write(out, lines(open_database(database, thread_count(threads)), min_count, max_count))
+    most = MAX_WIDE_COUNT if max_count is None else max_count
+    _write(out, lines(open_database(database, thread_count(threads)), min_count, most))
 
 
 def model(
@@ -172,7 +140,8 @@ def model(
             "count again without --min-count and --min-quality",
         )
     kmer = opened.parameters.kmer
-    fitted = fit_genome(opened.histogram(threads), kmer, ploidy, path=database)
+    high = opened.high_counts(threads)
+    fitted = fit_genome(opened.histogram(threads), kmer, ploidy, high=high, path=database)
     if json_output:
         import json
 
@@ -204,6 +173,8 @@ def info(database: DatabasePath, json_output: bool = flag("Print JSON.", "--json
         "distinct": len(opened),
         "files": list(opened.source.files),
     }
+    if opened.parameters.count_bits > 16:
+        values["count_bits"] = opened.parameters.count_bits
     if json_output:
         import json
 
@@ -249,28 +220,35 @@ def query(
         _write(out, _counts_in(opened, in1 or [], every, threads))
 
 
-def intersect(databases: Databases, out: NewDatabase, threads: Threads = 0) -> None:
+def intersect(
+    databases: Databases, out: NewDatabase, threads: Threads = 0, stats: StatsFile = None
+) -> None:
     """Keep the k-mers that all databases have, each with its lowest count."""
-    _combine("intersect", databases, out, threads)
+    _combine("intersect", databases, out, threads, stats)
 
 
-def subtract(databases: Databases, out: NewDatabase, threads: Threads = 0) -> None:
+def subtract(
+    databases: Databases, out: NewDatabase, threads: Threads = 0, stats: StatsFile = None
+) -> None:
     """Keep the k-mers of the first database that the others lack, with their counts."""
-    _combine("subtract", databases, out, threads)
+    _combine("subtract", databases, out, threads, stats)
 
 
-def union(databases: Databases, out: NewDatabase, threads: Threads = 0) -> None:
+def union(
+    databases: Databases, out: NewDatabase, threads: Threads = 0, stats: StatsFile = None
+) -> None:
     """Keep the k-mers of all databases, with the sums of their counts."""
-    _combine("union", databases, out, threads)
+    _combine("union", databases, out, threads, stats)
 
 
-def _combine(kept: str, databases: list[str], out: str, threads: int) -> None:
+def _combine(kept: str, databases: list[str], out: str, threads: int, stats: str | None) -> None:
     from ngsgpu.kmers import Kept, combine
 
     first, *others = databases
     if not others:
         raise UsageError("give at least two databases")
-    combine(first, others, out, Kept(kept), thread_count(threads))
+    options = cpu_options(ThreadsRun(threads=threads))
+    combine(first, others, out, Kept(kept), options.threads, stats=stats, command=options.command)
 
 
 def spectrum(
@@ -314,25 +292,13 @@ def spectrum(
     write_text_atomically(out, "\n".join(lines) + "\n")
 
 
-def _lines(histogram: NDArray[np.int64], highest: int = _MAX_SHOWN) -> Iterator[bytes]:
-    from ngsgpu.kmers.text import histogram_lines
-
-    return map(str.encode, histogram_lines(histogram, highest))
-
-
 def _write(out: str, pieces: Iterable[bytes]) -> None:
     from ngsgpu.io.output.atomic import AtomicFile
 
     with AtomicFile(out) as file:
-        _fill(file, pieces).commit()
-
-
-def _fill(file: AtomicFile, pieces: Iterable[bytes]) -> AtomicFile:
-    """A file with its content, which does not have its name yet."""
-    for piece in pieces:
-        file.write(piece)
-    file.close()
-    return file
+        for piece in pieces:
+            file.write(piece)
+        file.commit()
 
 
 def _counts_of(opened: KmerDatabase, sequences: list[str]) -> Iterator[bytes]:

@@ -87,15 +87,21 @@ def merge(
                 "--interleaved-out, to --unmerged1 only"
             )
         outputs = MergeOutputs(out, unmerged1, unmerged2, hist, histogram, ihist, stats=run.stats)
-    outputs.check(parameters)
+    if not run.dry_run:
+        outputs.check(parameters)
     with open_run(
         run,
         "ngsgpu.io.gpu.parse",
         "ngsgpu.merge.gpu",
         max_gpus=1,
     ) as (_, options):
-        from ngsgpu.merge.stage import merge_files
+        from ngsgpu.merge.stage import merge_files, plan_files
+        from ngsgpu.run.plan import show_plan
 
+        if run.dry_run:
+            plan = plan_files(in1 or [], in2 or [], interleaved=interleaved_in, options=options)
+            show_plan(plan, options, run.stats)
+            return
         statistics = merge_files(
             in1 or [],
             in2 or [],

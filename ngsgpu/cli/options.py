@@ -88,6 +88,14 @@ EachGpuMemory = Annotated[
 OneGpuMemory = Annotated[
     Text | None, option(..., "SIZE", "Memory budget for the GPU.", shown_default="free memory")
 ]
+DryRun = Annotated[
+    bool,
+    flag(
+        "Print the plan of the memory, which --stats gets as JSON; write nothing else.",
+        "--dry-run",
+        default=...,
+    ),
+]
 Quiet = Annotated[bool, flag("Print only errors.", "-q", "--quiet", default=...)]
 
 
@@ -95,7 +103,8 @@ Quiet = Annotated[bool, flag("Print only errors.", "-q", "--quiet", default=...)
 class Compute:
     """Where a command runs.
 
-    ``memory`` and ``compress_level`` are options of the commands that declare them below.
+    ``memory``, ``compress_level`` and ``dry_run`` are options of the commands that declare them
+    below.
     """
 
     threads: Threads = 0
@@ -104,6 +113,7 @@ class Compute:
     memory: str | None = None
     gpu_memory: EachGpuMemory = None
     compress_level: int = 1
+    dry_run: bool = False
     quiet: Quiet = False
 
 
@@ -113,6 +123,7 @@ class CountRun(Compute):
 
     phred_offset: PhredOffsetOption = "auto"
     memory: Memory = None
+    dry_run: DryRun = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,6 +140,7 @@ class RecordRun(OneGpuRun):
 
     stats: StatsFile = None
     compress_level: CompressLevel = 1
+    dry_run: DryRun = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,10 +152,7 @@ class StageRun(Compute):
     gpu_memory: GpuMemory = None
     stats: StatsFile = None
     compress_level: CompressLevel = 1
-    dry_run: bool = flag(
-        "Read the input and print the plan, which --stats gets as JSON; write nothing else.",
-        "--dry-run",
-    )
+    dry_run: DryRun = False
 
 
 @dataclass(frozen=True, kw_only=True)

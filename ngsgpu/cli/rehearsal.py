@@ -43,7 +43,7 @@ _COMMANDS: Final = (
      "kmers query -d k1 -i genome.fa -o q.tsv", "kmers intersect k1 k3 -o k4",
      "kmers union k1 k3 -o k5", "kmers subtract k1 k3 -o k6",
      "unitigs -d k1 -o n1.fa --gfa n1.gfa"),
-    ("kmers count -i one.bam -k 21 -o k7",),
+    ("kmers count -i one.bam -k 21 -o k7", "kmers count -i one.fq.gz -k 55 -o k8"),
     ("kmers spectrum -i r1.fq -I r2.fq -o spectrum.txt",),
     ("unitigs {pairs} -k 31 -o n2.fa",),
     ("assemble {pairs} -o a1.fa --gfa a1.gfa",),

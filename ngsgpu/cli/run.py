@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -99,6 +98,7 @@ def open_run(
     obey_quiet(run.quiet)
     threads, memory = thread_count(run.threads), bytes_of(run.memory)
     gpu_memory = bytes_of(run.gpu_memory)
+    lease = lease and not run.dry_run
     with choose_backend(run.backend, run.gpus, lease=lease, most=max_gpus) as chosen:
         leased = len(chosen.gpus)
         if lease and leased:
@@ -118,46 +118,6 @@ def open_run(
                 compress_level=run.compress_level,
             ),
         )
-
-
-def show_plan(
-    backend: Backend,
-    plan: Any,
-    parameters: Any,
-    options: RunOptions,
-    plan_for_this_gpu: Callable[[Any, Any, Any], Any],
-    file: str | None,
-) -> None:
-    """Print what a run would need (``--dry-run``), and write it as JSON if there is a file for it.
-
-    Raises:
-        OutputError: the file cannot be written.
-        HostMemoryError: the memory does not suffice.
-    """
-    from ngsgpu.device.plan import listed
-    from ngsgpu.io.output.atomic import write_text_atomically
-
-    click.echo(f"backend  {backend}")
-    if text := plan.contents.inflated:
-        from ngsgpu.device.memory import format_size
-
-        kept = options.kept_bytes
-        how = "once, and kept for the second reading"
-        if text > kept:
-            how = f"; {format_size(kept)} are kept for the second reading, the rest again"
-        click.echo(f"inflates {format_size(text)} {how}")
-    document: dict[str, Any] = {"backend": backend.name, "memory": plan.document()}
-    if backend.name == "cuda":
-        gpu_plan = plan_for_this_gpu(plan, parameters, options)
-        click.echo("\n".join([*plan.inputs(), f"GPU      {gpu_plan.line()}"]))
-        allocations = listed(gpu_plan.allocations)
-        document["gpu_memory"] = gpu_plan.document() | {"allocations": allocations}
-    else:
-        click.echo("\n".join(plan.lines()))
-    if file is not None:
-        write_text_atomically(file, json.dumps(document, indent=1) + "\n")
-    if backend.name != "cuda":
-        plan.check(parameters)
 
 
 def say(statistics: Any, quiet: bool) -> None:

@@ -67,14 +67,23 @@ def trim(
         "ngsgpu.trim.gpu",
         max_gpus=1,
     ) as (_, options):
-        from ngsgpu.trim.stage import trim_files
+        from ngsgpu.run.plan import show_plan
+        from ngsgpu.trim.stage import plan_files, trim_files
 
+        parameters = TrimParameters(**trimming.given)
+        if run.dry_run:
+            plan = plan_files(
+                in1 or [], in2 or [], interleaved=interleaved, parameters=parameters,
+                options=options,
+            )  # fmt: skip
+            show_plan(plan, options, run.stats)
+            return
         statistics = trim_files(
             in1 or [],
             in2 or [],
             outputs,
             interleaved=interleaved,
-            parameters=TrimParameters(**trimming.given),
+            parameters=parameters,
             phred64=phred64,
             stats=run.stats,
             options=options,

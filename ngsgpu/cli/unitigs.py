@@ -61,10 +61,16 @@ def unitigs(
         "ngsgpu.assemble.gpu",
         "ngsgpu.assemble.text",
     ) as (_, options):
-        from ngsgpu.assemble.pipeline import write_unitigs
+        from ngsgpu.assemble.pipeline import plan_files, write_unitigs
+        from ngsgpu.run.plan import show_plan
 
+        paths = [*(in1 or []), *(in2 or [])]
+        if run.dry_run:
+            plan = plan_files(paths, parameters, options, database=database)
+            show_plan(plan, options, stats)
+            return
         summary = write_unitigs(
-            [*(in1 or []), *(in2 or [])],
+            paths,
             out,
             gfa,
             parameters,

@@ -75,8 +75,9 @@ def make_plan(
     Args:
         kind: the operation.
         topology: of the GPUs.
-        method: ``optimal``: the fewest steps of an integer program; ``buffered``: few long steps
-            between two buffers; ``rings``; ``direct``.
+        method: ``optimal``: the fewest steps of a chunk on a lane each, by an integer program;
+            ``buffered``: the least time in few steps of any length, between two buffers;
+            ``rings``; ``direct``.
         main: where scatter begins and gather ends.
         chunks: of what one GPU has for another; None: the fewest that can reach the bound. Rings
             have their own number.

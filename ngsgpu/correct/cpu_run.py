@@ -26,7 +26,7 @@ from ngsgpu.pool import Shared, working
 from ngsgpu.readset import ReadSet
 from ngsgpu.readset.kmers import KmerSpectrum
 from ngsgpu.run.edited import EditingRun
-from ngsgpu.run.options import INTERPRETER_BYTES, Contents, HostPlan
+from ngsgpu.run.options import INTERPRETER_BYTES, Contents, ReadSetPlan
 from ngsgpu.run.progress import Stage
 from ngsgpu.run.staged import CpuRun
 
@@ -64,15 +64,8 @@ _MIN_TABLES = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CorrectionPlan(HostPlan):
-    """Memory that a correction needs; see ``HostPlan``.
-
-    Attributes:
-        batches: number of batches of anchors.
-    """
-
-    DOING = "correcting"
-    batches: int
+class CorrectionPlan(ReadSetPlan):
+    """Memory that a correction needs; see ``ReadSetPlan``."""
 
 
 def plan_correction(
@@ -91,19 +84,21 @@ def plan_correction(
     batches = -(-anchors // ANCHORS_PER_TASK)
     kind = "pairs" if contents.paired else "reads"
     return CorrectionPlan(
+        doing=f"correcting {contents.count()}",
         contents=contents,
+        quality_bits=parameters.quality_bits,
         tables=parameters.minhash.hashes,
-        batches=batches,
         allocations=(
             Allocation("reads", contents.nbytes(parameters.quality_bits)),
             Allocation("tables", minhash_tables.planned_bytes(reads, parameters.minhash, threads)),
             Allocation("results", reads * RESULT_BYTES_PER_READ),
             Allocation("other", INTERPRETER_BYTES + threads * WORKSPACE_BYTES + (256 << 20)),
         ),
-        budget_bytes=budget_bytes,
+        budget=budget_bytes,
         table_bytes=max(1, reads) * minhash_tables.ENTRY_BYTES,
         least_tables=_MIN_TABLES,
         notes=(
+            contents.line(),
             f"tables   {parameters.minhash.hashes}",
             f"batches  {batches:,} of {ANCHORS_PER_TASK:,} {kind}",
         ),

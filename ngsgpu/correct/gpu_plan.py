@@ -23,11 +23,12 @@ from ngsgpu.correct.gpu import (
 from ngsgpu.correct.gpu_tiers import tiers_for, workspace_block_bytes
 from ngsgpu.correct.params import CorrectionParameters
 from ngsgpu.device.cuda.sort import ARGSORT_BYTES
-from ngsgpu.device.plan import STEPS, Allocation, MemoryPlan, first_fitting
+from ngsgpu.device.plan import Allocation, first_fitting
 from ngsgpu.minhash.gpu import SLOT_BYTES, SMALL_BYTES, pass_bytes, table_bytes
 from ngsgpu.readset.gpu import ReadMemory
 from ngsgpu.readset.gpu_divided import whole_or_divided
-from ngsgpu.run.gpu_plan import plan_free_memory
+from ngsgpu.readset.gpu_plan import STEPS, TeamPlan
+from ngsgpu.run.gpu_run import plan_free_memory
 
 if TYPE_CHECKING:
     from ngsgpu.readset.gpu import Movable
@@ -77,7 +78,7 @@ class Placement:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GpuPlan(MemoryPlan):
+class GpuPlan(TeamPlan):
     """The GPU memory of a correction.
 
     Attributes:
@@ -95,7 +96,7 @@ class GpuPlan(MemoryPlan):
     def document(self) -> dict[str, Any]:
         """The plan for the statistics."""
         return {
-            **MemoryPlan.document(self),
+            **TeamPlan.document(self),
             "tables_on_host": self.hashes - self.placement.tables,
             "slots_on_host": not self.placement.slots,
             "reads_on_host": list(self.placement.moved),

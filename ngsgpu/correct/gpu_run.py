@@ -22,7 +22,7 @@ from ngsgpu.correct.corrections import Corrections
 from ngsgpu.correct.cpu_run import CorrectionOnCpu, Run
 from ngsgpu.correct.gpu import AnchorCorrector, BatchSizes
 from ngsgpu.correct.gpu_combine import combine
-from ngsgpu.correct.gpu_plan import GpuPlan, plan_team
+from ngsgpu.correct.gpu_plan import GpuPlan, plan_for_this_gpu, plan_team
 from ngsgpu.correct.params import CorrectionParameters
 from ngsgpu.device.arena import Arena, persistent
 from ngsgpu.device.errors import cuda_errors
@@ -341,6 +341,7 @@ class CorrectionOnGpu(EditingGpuRun[CorrectionParameters], Run):
     """See ``Run``."""
 
     ON_CPU = CorrectionOnCpu
+    PLAN = staticmethod(plan_for_this_gpu)
 
     def correct(self, coverage: float) -> Corrections:
         """Build the tables and correct every read.

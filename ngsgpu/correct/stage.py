@@ -11,7 +11,7 @@ import logging
 from pathlib import Path
 
 from ngsgpu.correct.corrections import Corrections
-from ngsgpu.correct.cpu_run import CorrectionOnCpu, CorrectionPlan, Run, plan_correction
+from ngsgpu.correct.cpu_run import CorrectionOnCpu, Run
 from ngsgpu.correct.params import USEFUL_COVERAGE, CorrectionParameters
 from ngsgpu.correct.stats import CorrectionStatistics
 from ngsgpu.io.inputs import plan_lanes
@@ -149,7 +149,5 @@ def _on_gpu() -> type[Run]:
     return CorrectionOnGpu
 
 
-_DRIVER = ReadSetDriver[CorrectionParameters, Run, CorrectionPlan](
-    CorrectionParameters, CorrectionOnCpu, _on_gpu, plan_correction
-)
+_DRIVER = ReadSetDriver[CorrectionParameters, Run](CorrectionParameters, CorrectionOnCpu, _on_gpu)
 plan_files = _DRIVER.plan_files

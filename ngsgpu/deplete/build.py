@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from mmap import mmap
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -14,19 +15,24 @@ from numpy.typing import NDArray
 from ngsgpu.deplete.index import HostIndex, groups_for
 from ngsgpu.deplete.kmers import GROUP, distinct, insert, sample
 from ngsgpu.deplete.params import IndexParameters
+from ngsgpu.deplete.stats import HostStatistics
 from ngsgpu.device.memory import format_size
-from ngsgpu.errors import HostMemoryError, InputError, UsageError
+from ngsgpu.device.plan import ABOUT, AT_LEAST, Allocation, HostPlan
+from ngsgpu.errors import InputError, UsageError
 from ngsgpu.io.compress.source import unpacked_size
 from ngsgpu.io.paths import Paths, listed
 from ngsgpu.io.text.reader import read_batches
 from ngsgpu.pool import working
 from ngsgpu.run.options import INTERPRETER_BYTES, RunOptions
+from ngsgpu.run.plan import reading_bytes
 from ngsgpu.run.progress import Progress, say_if_compiling
+from ngsgpu.run.statistics import statistics_file
 
 _STRETCH: Final = 1 << 22
 """Letters that a task takes."""
 
 _PARTS: Final = 64
+_PIECE: Final = 1 << 17
 _PART_SHIFT: Final = np.uint64(58)
 _SORTERS: Final = 8
 """Parts that are sorted at a time: with their copies, less than the table takes afterwards."""
@@ -54,19 +60,47 @@ class _Stretches(NamedTuple):
 
 
 @dataclass(slots=True)
+class _Part:
+    """Hashes with the same highest bits, in pieces of memory that go back to the system at once.
+
+    Attributes:
+        pieces: uint64[_PIECE] each.
+        used: how many hashes the last piece has.
+    """
+
+    pieces: list[NDArray[np.uint64]] = field(default_factory=list)
+    used: int = _PIECE
+
+    def add(self, hashes: NDArray[np.uint64]) -> None:
+        """Append hashes."""
+        while len(hashes):
+            if self.used == _PIECE:
+                self.pieces.append(np.frombuffer(mmap(-1, 8 * _PIECE), dtype=np.uint64))
+                self.used = 0
+            end = min(_PIECE, self.used + len(hashes))
+            taken = end - self.used
+            self.pieces[-1][self.used : end] = hashes[:taken]
+            self.used, hashes = end, hashes[taken:]
+
+    def distinct(self) -> NDArray[np.uint64]:
+        """The hashes, sorted and distinct."""
+        if not self.pieces:
+            return np.empty(0, dtype=np.uint64)
+        return distinct(np.concatenate([*self.pieces[:-1], self.pieces[-1][: self.used]]))
+
+
+@dataclass(slots=True)
 class _Found:
     """Hashes of k-mers, by their highest bits.
 
     Attributes:
-        parts: sorted arrays of uint64.
+        parts: hashes with the same ones.
         sequences: they are from.
         bases: letters of these.
         size: number of hashes.
     """
 
-    parts: list[list[NDArray[np.uint64]]] = field(
-        default_factory=lambda: [[] for _ in range(_PARTS)]
-    )
+    parts: list[_Part] = field(default_factory=lambda: [_Part() for _ in range(_PARTS)])
     sequences: int = 0
     bases: int = 0
     size: int = 0
@@ -74,31 +108,54 @@ class _Found:
     def add(self, hashes: NDArray[np.uint64]) -> None:
         """Add sorted hashes."""
         for part, own in zip(self.parts, parts_of(hashes), strict=True):
-            if len(own):
-                part.append(own.copy())
+            part.add(own)
         self.size += len(hashes)
 
     def take(self, number: int) -> NDArray[np.uint64]:
         """Take the hashes of a part, sorted and distinct."""
-        part, self.parts[number] = self.parts[number], []
-        return distinct(np.concatenate(part)) if part else np.empty(0, dtype=np.uint64)
+        part, self.parts[number] = self.parts[number], _Part()
+        return part.distinct()
 
 
-def plan_index(paths: Paths, parameters: IndexParameters) -> tuple[int, int]:
-    """Memory that building takes and size of the index, in bytes, estimated from file sizes.
+def plan_index(
+    paths: Paths,
+    parameters: IndexParameters,
+    options: RunOptions,
+    *,
+    exclude: Paths = (),
+    keep_kmers: bool = False,
+) -> HostPlan:
+    """Plan the memory of ``build_index`` from the sizes of the files.
+
+    Args:
+        paths: files of sequences.
+        parameters: which k-mers are kept.
+        options: threads and memory budget.
+        exclude: files of sequences whose k-mers are left out.
+        keep_kmers: whether the index also has the list of its k-mers.
 
     Raises:
         InputError: a file is missing.
     """
-    paths = listed(paths)
-    for path in paths:
-        if not Path(path).exists():
-            raise InputError(path, "there is no such file", "check the path")
+    paths = [*listed(paths), *listed(exclude)]
+    # A sequence is read as a whole.
+    reading = max(max(reading_bytes([own], options), unpacked_size(own)) for own in paths)
     letters = sum(map(unpacked_size, paths))
     kmers = letters // parameters.one_in
-    table = groups_for(kmers) * GROUP * 4
-    longest = max(map(unpacked_size, paths), default=0) // 8
-    return INTERPRETER_BYTES + 8 * kmers + table + longest, table
+    plan = plan_kmers(kmers, parameters, options.budget)
+    index = plan.bytes_of("index")
+    return replace(
+        plan,
+        about=ABOUT,
+        allocations=(
+            *plan.allocations,
+            Allocation("reading", reading),
+            Allocation("scratch", 8 * min(letters, options.threads * _STRETCH)),
+            Allocation("list of k-mers", 8 * kmers if keep_kmers else 0),
+        ),
+        sizes={"index_bytes": index},
+        notes=(f"index    about {format_size(index)}",),
+    )
 
 
 def build_index(
@@ -151,6 +208,36 @@ def build_index(
         )  # fmt: skip
 
 
+def write_index(
+    index: HostIndex,
+    out: str | Path,
+    options: RunOptions,
+    *,
+    stats: str | Path | None = None,
+    seconds: float = 0.0,
+) -> HostStatistics:
+    """Write an index, and the statistics of making it.
+
+    Args:
+        index: the index.
+        out: its file.
+        options: of the run.
+        stats: JSON file for the statistics.
+        seconds: that making the index took.
+
+    Raises:
+        OutputError: a file cannot be written; none is then.
+        UsageError: the index would be a stream.
+    """
+    statistics = HostStatistics.begun(
+        options, "cpu", index.parameters, index=index.describe(),
+        time_s={"total": round(seconds, 3)},
+    )  # fmt: skip
+    with statistics_file(stats) as complete:
+        index.save(out, options.threads, complete(statistics))
+    return statistics
+
+
 def index_of(
     parts: list[NDArray[np.uint64]],
     parameters: IndexParameters,
@@ -201,28 +288,29 @@ def _read(
         for own, letters in sampled:
             found.add(own)
             advance(letters)
-            check_memory(found.size, parameters, options.budget)
+            plan_kmers(found.size, parameters, options.budget).check()
     return found
 
 
-def check_memory(kmers: int, parameters: IndexParameters, budget: int) -> None:
-    """Check that k-mers and their table fit into memory.
+def plan_kmers(kmers: int, parameters: IndexParameters, budget: int) -> HostPlan:
+    """Plan the memory of k-mers and their table.
 
     Args:
         kmers: their number.
         parameters: by which they are sampled.
         budget: bytes that may be used.
-
-    Raises:
-        HostMemoryError: they do not.
     """
-    needed = INTERPRETER_BYTES + 8 * kmers + groups_for(kmers) * GROUP * 4
-    if needed > budget:
-        raise HostMemoryError(
-            f"indexing takes more than {format_size(needed)} of memory and {format_size(budget)} "
-            f"may be used; sample fewer k-mers (`one_in={2 * parameters.one_in}`), or build the "
-            "index on a machine with more memory"
-        )
+    return HostPlan(
+        doing="indexing",
+        about=AT_LEAST,
+        allocations=(
+            Allocation("program", INTERPRETER_BYTES),
+            Allocation("k-mers", 8 * kmers),
+            Allocation("index", groups_for(kmers) * GROUP * 4),
+        ),
+        budget=budget,
+        remedies=(f"`one_in={2 * parameters.one_in}`, which samples fewer k-mers",),
+    )
 
 
 def _stretches(path: str | Path, options: RunOptions, found: _Found) -> Iterator[_Stretches]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from io import FileIO
 from pathlib import Path
@@ -21,7 +22,7 @@ from ngsgpu.deplete.kmers import GROUP
 from ngsgpu.deplete.params import IndexParameters
 from ngsgpu.errors import InputError, UsageError
 from ngsgpu.io.mapped import map_file, open_regular
-from ngsgpu.io.output.atomic import AtomicFile
+from ngsgpu.io.output.atomic import AtomicFile, commit_all
 from ngsgpu.io.output.manifest import fields_of, has_shape, is_count, is_text, parse_json
 from ngsgpu.io.output.store import array_checksum
 
@@ -80,12 +81,13 @@ class HostIndex:
             "sources": list(self.sources),
         }
 
-    def save(self, path: str | Path, threads: int = 1) -> None:
+    def save(self, path: str | Path, threads: int = 1, also: Sequence[AtomicFile] = ()) -> None:
         """Write the file; it appears whole or not at all.
 
         Args:
             path: where.
             threads: that compute checksums.
+            also: complete files that appear together with it.
 
         Raises:
             OutputError: it cannot be written.
@@ -106,7 +108,7 @@ class HostIndex:
             file.write(self.table.view(np.uint8).data)
             if self.hashes is not None:
                 file.write(self.hashes.view(np.uint8).data)
-            file.commit()
+            commit_all([file, *also])
 
 
 def open_index(path: str | Path, threads: int = 1, *, with_kmers: bool = False) -> HostIndex:

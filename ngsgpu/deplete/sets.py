@@ -14,7 +14,7 @@ from typing import Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.deplete.build import check_memory, index_of, parts_of
+from ngsgpu.deplete.build import index_of, parts_of, plan_kmers
 from ngsgpu.deplete.index import HostIndex, open_index
 from ngsgpu.deplete.kmers import distinct
 from ngsgpu.errors import UsageError
@@ -64,7 +64,7 @@ def combine_indexes(
                 f"({first.parameters}); build both with the same ones"
             )
     sums = indexes if operation == "union" else [first]
-    check_memory(sum(own.kmers for own in sums), first.parameters, options.budget)
+    plan_kmers(sum(own.kmers for own in sums), first.parameters, options.budget).check()
     return index_of(
         list(_parts(operation, indexes)),
         first.parameters,

@@ -13,14 +13,14 @@ from ngsgpu.deplete.cpu import COUNTERS, find_kept
 from ngsgpu.deplete.index import HostIndex, open_index
 from ngsgpu.deplete.params import DepletionParameters
 from ngsgpu.deplete.stats import DepletionStatistics
-from ngsgpu.device.memory import format_size
-from ngsgpu.errors import DeviceMemoryError
-from ngsgpu.io.inputs import ReadFiles, plan_lanes
+from ngsgpu.device.plan import Allocation, HostPlan, MemoryPlan
+from ngsgpu.io.inputs import ReadFiles, pair_inputs, plan_lanes
 from ngsgpu.io.output.writer import Outputs
 from ngsgpu.io.paths import Paths
 from ngsgpu.io.text.copy import kept_records
 from ngsgpu.run.numbered import NumberedOutputs
 from ngsgpu.run.options import RunOptions
+from ngsgpu.run.plan import plan_records
 from ngsgpu.run.record import Made, RecordDriver, RecordStage, Task
 
 if TYPE_CHECKING:
@@ -65,6 +65,30 @@ def deplete_files(
     opened = open_index(index, options.threads)
     driver.note_time("open")
     return driver.run(Depletion(opened, parameters or DepletionParameters(), lanes[0]))
+
+
+def plan_files(
+    index: str | Path,
+    in1: Paths,
+    in2: Paths = (),
+    *,
+    interleaved: bool = False,
+    options: RunOptions | None = None,
+) -> HostPlan:
+    """Plan the memory of ``deplete_files``, whose arguments these are.
+
+    Raises:
+        InputError: the index cannot be read.
+        UsageError: the files are inconsistent.
+    """
+    options = options or RunOptions()
+    lanes = pair_inputs(in1, in2, interleaved=interleaved)
+    table = _table_of(open_index(index, options.threads))
+    return plan_records(Depletion.WORK, lanes, options, table, on_gpu=[table])
+
+
+def _table_of(index: HostIndex) -> Allocation:
+    return Allocation("index", index.table.nbytes)
 
 
 class Depletion(RecordStage[DepletionStatistics]):
@@ -118,13 +142,9 @@ class Depletion(RecordStage[DepletionStatistics]):
         """See ``RecordStage``."""
         from ngsgpu.run.record_gpu import LEAST_BYTES
 
-        rest = memory - self._index.table.nbytes
-        if rest < LEAST_BYTES:
-            raise DeviceMemoryError(
-                f"the index of {format_size(self._index.table.nbytes)} leaves too little of "
-                f"{format_size(memory)} of GPU memory; raise `gpu_memory` or use `backend='cpu'`"
-            )
-        return rest
+        table, records = _table_of(self._index), Allocation("records", LEAST_BYTES)
+        MemoryPlan(doing=self.WORK, allocations=(table, records), budget=memory).check()
+        return memory - table.bytes
 
     def on_gpu(self, chunk_bytes: int) -> DepletionKernels:
         """See ``RecordStage``."""

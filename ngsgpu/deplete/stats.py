@@ -9,7 +9,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.deplete.cpu import BASES, KEPT_BASES, KEPT_UNITS, UNITS
+from ngsgpu.device.memory import format_size
 from ngsgpu.run.statistics import RunStatistics
+
+
+@dataclass(slots=True, kw_only=True)
+class HostStatistics(RunStatistics):
+    """An index of a host that was made; see also ``RunStatistics``.
+
+    Attributes:
+        index: the host's k-mers.
+    """
+
+    SCHEMA = "ngsgpu.deplete_index"
+    index: dict[str, Any] = field(default_factory=dict)
+
+    def summary(self) -> list[str]:
+        """A line for people."""
+        own = self.index
+        return [
+            f"{own['kmers']:,} k-mers of {own['sequences']:,} sequences with {own['bases']:,} "
+            f"bases; {format_size(own['bytes'])}"
+        ]
 
 
 @dataclass(slots=True, kw_only=True)

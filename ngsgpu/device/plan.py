@@ -1,29 +1,29 @@
-"""GPU memory of a run: planned before allocation, placed, and reported.
+"""Memory of a run: planned before allocation, placed, and reported.
 
 A stage lists what it takes (``Allocation``) by each of its plans, from the best one to the one that
 takes least. What is in use at a time, the shares of several GPUs, the choice of a plan that fits
-the budget (``gpu_memory`` or the free memory), and the messages are the same for all stages
-(``MemoryPlan``, ``first_fitting``).
+the budget (``memory``, ``gpu_memory`` or what is free), and the messages are the same for all
+stages (``HostPlan``, ``MemoryPlan``, ``first_fitting``).
 """
 
 from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass, replace
-from typing import Any, ClassVar, Final, Self, TypeVar
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeVar
 
-from ngsgpu.device.arena import ALIGNMENT
 from ngsgpu.device.errors import cuda_errors
 from ngsgpu.device.memory import format_size
-from ngsgpu.device.spread import share_bytes
 from ngsgpu.device.team import free_unused
-from ngsgpu.errors import DeviceError, DeviceMemoryError
+from ngsgpu.errors import DeviceError, DeviceMemoryError, HostMemoryError, NgsgpuError
 
 _LOG = logging.getLogger(__name__)
 _Result = TypeVar("_Result")
-_Plan = TypeVar("_Plan", bound="MemoryPlan")
+_Plan = TypeVar("_Plan", bound="Plan")
 
 _ADVICE: Final = ("use a GPU with more memory", "raise `gpu_memory`")
 _LAST_ADVICE: Final = "or use `backend='cpu'`"
@@ -36,11 +36,13 @@ _RESERVE: Final = 512 << 20
 """Reserve for CUDA's own use when kernels are loaded and launched, and for fragmentation."""
 
 
-STEPS: Final = ("building", "working")
-"""Steps of a stage that builds tables, and works with them."""
+ABOUT: Final = "about "
+UP_TO: Final = "up to "
+AT_LEAST: Final = "at least "
+"""What the size of a plan is, as shown to users."""
 
-UNDIVIDED: Final = "reads before they are divided"
-_OF_READS: Final = {"reads", "qualities", "planes"}
+_ESTIMATE_MARGIN: Final = 1.05
+"""Safety factor on estimates in advice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +64,6 @@ class Allocation:
     on_host: bool = False
 
 
-def listed(allocations: Iterable[Allocation]) -> list[dict[str, Any]]:
-    """Allocations as JSON."""
-    return [asdict(own) for own in allocations]
-
-
 def peak_bytes(allocations: Iterable[Allocation]) -> int:
     """The most that allocations take at a time."""
     listed = list(allocations)
@@ -75,73 +72,108 @@ def peak_bytes(allocations: Iterable[Allocation]) -> int:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MemoryPlan:
-    """Memory of a run on each of its GPUs.
+class Plan(ABC):
+    """Memory of a run, in one place.
 
     Attributes:
         doing: the work, as ``correcting 1,000 reads``.
         allocations: the memory that it takes.
-        budget: GPU memory budget in bytes.
-        host_budget: pinned host memory budget in bytes.
-        reading: bytes for reading, in addition to the reads, before everything else; 0 if that is
-            done.
-        divided_over: GPUs that have a share of the reads and the tables each, which those
-            allocations are; 1 where every GPU has all of them.
-        divided_tables: bytes of the tables that are divided.
+        budget: memory budget in bytes.
+        remedies: options with which it may fit, as shown to users, besides those for all stages.
     """
-
-    WORK: ClassVar[str] = "working"
-    """What the work is called in the statistics."""
 
     doing: str
     allocations: tuple[Allocation, ...]
     budget: int
-    host_budget: int = 0
-    reading: int = 0
-    divided_over: int = 1
-    divided_tables: int = 0
-
-    def bytes_of(self, name: str) -> int:
-        """Bytes of an allocation on the GPU; 0 without."""
-        return sum(own.bytes for own in self.allocations if own.name == name and not own.on_host)
-
-    @property
-    def reads(self) -> int:
-        """Reads on the GPU."""
-        return self.bytes_of("reads")
-
-    @property
-    def tables(self) -> int:
-        """Tables on the GPU, at most."""
-        return self.bytes_of("tables")
-
-    @property
-    def building(self) -> int:
-        """GPU memory for building the tables, in addition to them."""
-        return self.bytes_of("building")
-
-    @property
-    def working(self) -> int:
-        """GPU memory for working with the tables, in addition to them."""
-        return self.bytes_of("working")
-
-    @property
-    def work(self) -> int:
-        """GPU memory besides reads and tables."""
-        return max(self.building, self.working) + self.bytes_of("spare")
-
-    @property
-    def arena(self) -> int:
-        """GPU memory except for the reads, and for what is divided."""
-        beside = {"reads", "rounding", UNDIVIDED} | ({"tables"} if self.divided_over > 1 else set())
-        return peak_bytes(
-            own for own in self.allocations if own.name not in beside and not own.on_host
-        )
+    remedies: tuple[str, ...] = ()
 
     @property
     def total(self) -> int:
-        """The most that is in use on the GPU at a time."""
+        """The most that is in use at a time."""
         return peak_bytes(own for own in self.allocations if not own.on_host)
+
+    @property
+    def fits(self) -> bool:
+        """Whether it may be taken."""
+        return self.total <= self.budget
+
+    def bytes_of(self, name: str) -> int:
+        """Bytes of an allocation, if it is not moved; 0 without."""
+        return sum(own.bytes for own in self.allocations if own.name == name and not own.on_host)
+
+    @abstractmethod
+    def refusal(self) -> NgsgpuError:
+        """The error that says what does not fit."""
+
+    def check(self) -> None:
+        """Refuse a plan that does not fit.
+
+        Raises:
+            HostMemoryError: names the memory needed and the budget, and what would help.
+            DeviceMemoryError: likewise, of a GPU.
+        """
+        if not self.fits:
+            raise self.refusal()
+
+    def line(self) -> str:
+        """The plan for people."""
+        parts = ", ".join(
+            f"{own.name} {format_size(own.bytes)}" for own in self.allocations if own.bytes
+        )
+        return f"{format_size(self.total)} of {format_size(self.budget)}: {parts}"
+
+    def document(self) -> dict[str, Any]:
+        """The plan as JSON."""
+        return {"planned_bytes": self.total, "budget_bytes": self.budget}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostPlan(Plan):
+    """Memory of a run on the host.
+
+    Attributes:
+        about: ``ABOUT``, ``UP_TO`` or ``AT_LEAST``; empty: the size is exact.
+        sizes: of the inputs and outputs, by their keys in the statistics.
+        notes: lines for people about the inputs and outputs.
+        holds_on_gpu: whether a run on GPUs takes this memory as well.
+        on_gpu: plans the memory of each GPU, from what is free; None: none is used.
+    """
+
+    about: str = ""
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    holds_on_gpu: bool = True
+    on_gpu: Callable[[], MemoryPlan] | None = None
+
+    def line(self) -> str:
+        """See ``Plan``."""
+        return Plan.line(self) if self.about == AT_LEAST else f"{self.about}{Plan.line(self)}"
+
+    def document(self) -> dict[str, Any]:
+        """See ``Plan``."""
+        return {**self.sizes, **Plan.document(self)}
+
+    def refusal(self) -> HostMemoryError:
+        """See ``Plan``."""
+        wanted = self.total * (_ESTIMATE_MARGIN if self.about == ABOUT else 1)
+        memory = f"`memory='{math.ceil(wanted / (1 << 20))}M'` on a machine that has it"
+        return HostMemoryError(
+            f"{self.doing} takes {self.about}{format_size(self.total)} of memory and "
+            f"{format_size(self.budget)} may be used; try {', or '.join([*self.remedies, memory])}"
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryPlan(Plan):
+    """Memory of a run on each of its GPUs.
+
+    Attributes:
+        host_budget: pinned host memory budget in bytes.
+        beyond: the most that the kernels take, as ``2,147,483,647 letters``, if this is more.
+    """
+
+    host_budget: int = 0
+    beyond: str = ""
 
     @property
     def host(self) -> int:
@@ -151,7 +183,8 @@ class MemoryPlan:
     @property
     def fits(self) -> bool:
         """Whether it may be taken."""
-        return self.total <= self.budget and self.host <= self.host_budget
+        within = self.total <= self.budget and self.host <= self.host_budget
+        return within and not self.beyond
 
     @property
     def moved(self) -> list[str]:
@@ -160,10 +193,15 @@ class MemoryPlan:
 
     def advice(self) -> list[str]:
         """With what it may fit, as shown to users."""
-        return list(_ADVICE)
+        return [*self.remedies, *_ADVICE]
 
     def refusal(self) -> DeviceMemoryError:
         """The error that says what does not fit."""
+        if self.beyond:
+            return DeviceMemoryError(
+                f"{self.doing} is too large for a GPU, which takes {self.beyond}; "
+                f"{', '.join([*self.remedies, _LAST_ADVICE]).removeprefix('or ')}"
+            )
         advice = ", ".join([*self.advice(), _LAST_ADVICE])
         host, budget = format_size(self.host), format_size(self.budget)
         if self.total <= self.budget:
@@ -176,59 +214,6 @@ class MemoryPlan:
             f"{self.doing} takes at least {format_size(self.total)} of GPU memory{moved} and "
             f"{budget} may be used; {advice}"
         )
-
-    def divided(self, gpus: int) -> Self:
-        """The plan of one of several GPUs over which the reads and the tables are divided.
-
-        Args:
-            gpus: how many; 1 changes nothing.
-        """
-        if gpus == 1:
-            return self
-        sizes = {own.name: own.bytes + ALIGNMENT * own.arrays for own in self.allocations}
-        shares = tuple(
-            replace(own, bytes=share_bytes(sizes[own.name], gpus)) if own.arrays else own
-            for own in self.allocations
-        )
-        # The first GPU has all reads before they are divided.
-        reads = sum(own.bytes for own in self.allocations if own.name in _OF_READS)
-        return replace(
-            self,
-            allocations=(*shares, Allocation(UNDIVIDED, reads, ("dividing",))),
-            divided_over=gpus,
-            divided_tables=sizes["tables"],
-        )
-
-    def line(self) -> str:
-        """The plan for people."""
-        parts = [
-            f"reads {format_size(self.reads)}",
-            f"tables {format_size(self.tables)}",
-            f"work {format_size(self.work)}",
-        ]
-        if self.reading:
-            parts.append(f"before that {format_size(self.reading)} to read")
-        where = f"; on the host {format_size(self.host)}: " if self.moved else ""
-        line = (
-            f"{format_size(self.total)} of {format_size(self.budget)}: "
-            f"{', '.join(parts)}{where}{', '.join(self.moved)}"
-        )
-        if self.divided_over > 1:
-            line += f"; reads and tables are divided over {self.divided_over} GPUs"
-        return line
-
-    def document(self) -> dict[str, Any]:
-        """The plan for the statistics."""
-        return {
-            "planned_bytes": self.total,
-            "budget_bytes": self.budget,
-            "read_bytes": self.reads,
-            "table_bytes": self.tables,
-            "building_bytes": self.building,
-            f"{self.WORK}_bytes": self.working,
-            "host_bytes": self.host,
-            "divided_over": self.divided_over,
-        }
 
 
 def first_fitting(plans: Iterable[_Plan]) -> _Plan:
@@ -265,31 +250,13 @@ class GpuMemory:
     free: int
     budget: int
 
-    def require(self, needed: int, what: str) -> None:
-        """Refuse what does not fit.
-
-        Args:
-            needed: bytes.
-            what: that need them, as ``the minhash tables``.
-
-        Raises:
-            DeviceError: the budget is smaller; the message names both.
-        """
-        if needed > self.budget:
-            raise DeviceMemoryError(
-                f"{what} need {format_size(needed)} of GPU memory and {format_size(self.budget)} "
-                f"may be used ({format_size(self.free)} of {format_size(self.total)} are free); "
-                f"{ADVICE}"
-            )
-
 
 def gpu_memory(limit: int | None = None) -> GpuMemory:
     """Query the memory of the current GPU.
 
     Args:
         limit: memory limit of the run in bytes (``gpu_memory``); None: free memory minus a
-            reserve
-            for CUDA itself.
+            reserve for CUDA itself.
 
     Raises:
         DeviceError: CUDA does not respond.
@@ -302,6 +269,21 @@ def gpu_memory(limit: int | None = None) -> GpuMemory:
         free += cupy.get_default_memory_pool().free_bytes()
     usable = max(0, free - _RESERVE)
     return GpuMemory(total, free, usable if limit is None else min(limit, usable))
+
+
+def plan_on_gpu(
+    doing: str, limit: int | None, *allocations: Allocation, beyond: str = ""
+) -> MemoryPlan:
+    """Plan memory of the current GPU.
+
+    Args:
+        doing: the work, as ``the minhash tables``.
+        limit: memory limit of the run in bytes; None: free memory.
+        allocations: the memory that it takes.
+        beyond: see ``MemoryPlan``.
+    """
+    budget = gpu_memory(limit).budget
+    return MemoryPlan(doing=doing, allocations=allocations, budget=budget, beyond=beyond)
 
 
 def largest_array_bytes(limit: int | None, there: int = 0) -> int:

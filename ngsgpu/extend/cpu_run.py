@@ -6,7 +6,6 @@ import logging
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +25,7 @@ from ngsgpu.minhash import ends
 from ngsgpu.minhash.ends import EndTables, build_end_tables
 from ngsgpu.pool import Shared, working
 from ngsgpu.readset import ReadSet
-from ngsgpu.run.options import INTERPRETER_BYTES, Contents, HostPlan, RunOptions
+from ngsgpu.run.options import INTERPRETER_BYTES, Contents, ReadSetPlan, RunOptions
 from ngsgpu.run.progress import Progress, Stage
 from ngsgpu.run.sections import Section, read_sections
 from ngsgpu.run.staged import CpuRun, ReadLengths, StagedRun
@@ -110,17 +109,9 @@ TASK_BYTES_PER_BASE = 16
 _MIN_TABLES = 2
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExtensionPlan(HostPlan):
-    """Memory that an extension needs; see ``HostPlan``."""
-
-    DOING = "extending"
-    UNIT = "pairs"
-
-
 def plan_extension(
     parameters: ExtensionParameters, contents: Contents, *, threads: int, budget_bytes: int
-) -> ExtensionPlan:
+) -> ReadSetPlan:
     """Plan the memory of an extension.
 
     Args:
@@ -134,8 +125,10 @@ def plan_extension(
     longest = min(MAX_FRAGMENT, parameters.max_length or 2000) + contents.longest
     task_bytes = 4 * longest * (TASK_BYTES_PER_BASE + 8 * hashes)
     results = 4 * PAIRS_PER_TASK * longest * (6 if parameters.outward else 4)
-    return ExtensionPlan(
+    return ReadSetPlan(
+        doing=f"extending {contents.count('pairs')}",
         contents=contents,
+        quality_bits=parameters.quality_bits,
         tables=hashes,
         allocations=(
             Allocation("reads", contents.nbytes(parameters.quality_bits)),
@@ -145,10 +138,10 @@ def plan_extension(
                 INTERPRETER_BYTES + threads * (task_bytes + results + (1 << 20)) + (192 << 20),
             ),
         ),
-        budget_bytes=budget_bytes,
+        budget=budget_bytes,
         table_bytes=tables // hashes,
         least_tables=_MIN_TABLES,
-        notes=(f"tables   {hashes}, of both ends of each read",),
+        notes=(contents.line("pairs"), f"tables   {hashes}, of both ends of each read"),
     )
 
 

@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from ngsgpu.device.memory import available_memory
-from ngsgpu.device.plan import STEPS, Allocation, MemoryPlan, first_fitting, gpu_memory
+from ngsgpu.device.plan import Allocation, first_fitting, gpu_memory
 from ngsgpu.device.team import Team, free_unused
 from ngsgpu.extend.insert import sampling_parameters
 from ngsgpu.extend.params import ExtensionParameters
@@ -26,7 +26,8 @@ from ngsgpu.readset.gpu_divided import (
     place_reads,
     whole_or_divided,
 )
-from ngsgpu.run.gpu_plan import plan_free_memory
+from ngsgpu.readset.gpu_plan import STEPS, TeamPlan
+from ngsgpu.run.gpu_run import plan_free_memory
 
 if TYPE_CHECKING:
     from ngsgpu.run.options import RunOptions
@@ -45,7 +46,7 @@ SPARE_BYTES: Final = 32 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ExtensionGpuPlan(MemoryPlan):
+class ExtensionGpuPlan(TeamPlan):
     """The GPU memory of an extension; qualities may be on the host.
 
     Attributes:
@@ -66,7 +67,7 @@ class ExtensionGpuPlan(MemoryPlan):
         if self.host > self.host_budget and self.parameters.quality_bits == 8:
             advice.append("try `quality_bits=2`")
         # Without arguments, super() does not work in a dataclass with slots.
-        return [*advice, *MemoryPlan.advice(self)]
+        return [*advice, *TeamPlan.advice(self)]
 
 
 def pairs_per_batch(rules: Rules, batch_bytes: int = BATCH_BYTES) -> int:

@@ -31,6 +31,7 @@ from ngsgpu.extend.gpu_plan import (
     MIN_PAIRS,
     pairs_per_batch,
     plan_and_place,
+    plan_for_this_gpu,
 )
 from ngsgpu.extend.outputs import Text, TextMaker
 from ngsgpu.extend.params import ExtensionParameters
@@ -169,6 +170,7 @@ class ExtensionOnGpu(GpuRun[ExtensionParameters], Run):
     """
 
     ON_CPU = ExtensionOnCpu
+    PLAN = staticmethod(plan_for_this_gpu)
     team: GpuExtension
 
     def build(self) -> None:

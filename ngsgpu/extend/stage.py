@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.extend.cpu import Extensions
-from ngsgpu.extend.cpu_run import ExtensionOnCpu, ExtensionPlan, Run, plan_extension
+from ngsgpu.extend.cpu_run import ExtensionOnCpu, Run
 from ngsgpu.extend.insert import InsertSize
 from ngsgpu.extend.outputs import ExtensionOutputs, TextMaker
 from ngsgpu.extend.params import ExtensionParameters
@@ -119,11 +119,10 @@ def _on_gpu() -> type[Run]:
     return ExtensionOnGpu
 
 
-_DRIVER = ReadSetDriver[ExtensionParameters, Run, ExtensionPlan](
+_DRIVER = ReadSetDriver[ExtensionParameters, Run](
     ExtensionParameters,
     ExtensionOnCpu,
     _on_gpu,
-    plan_extension,
     "extension needs pairs: give second mates with `in2`, or `interleaved`",
 )
 plan_files = _DRIVER.plan_files

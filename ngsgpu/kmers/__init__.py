@@ -1,8 +1,9 @@
 """Exact counts of canonical k-mers, in databases on the disk.
 
-Read in this order: ``params``, ``cpu`` (the kernels), ``database`` (its folder), ``count`` (making
-it), ``compare`` (intersections, differences, look-ups), ``text``, ``model`` (of
-the genome, by the histogram). See ``docs/kmers.md``.
+Read in this order: ``params``, ``cpu`` and ``superkmers`` (the kernels), ``cpu_run`` and
+``long_run`` (how a run uses them), ``database`` (its folder), ``count`` (making it), ``outputs``,
+``compare`` (intersections, differences, look-ups), ``text``, ``model`` (of the genome, by the
+histogram). See ``docs/kmers.md``.
 """
 
 from typing import TYPE_CHECKING

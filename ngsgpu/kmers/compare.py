@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from enum import Enum
 from itertools import pairwise
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.errors import UsageError
+from ngsgpu.io.output.atomic import AtomicFile
 from ngsgpu.io.paths import Paths, listed
 from ngsgpu.jit import Integer, njit
+from ngsgpu.kmers.cpu import highest_count
 from ngsgpu.kmers.database import (
     DatabaseWriter,
     KmerDatabase,
@@ -22,8 +26,10 @@ from ngsgpu.kmers.database import (
     new_database,
     open_database,
 )
-from ngsgpu.kmers.params import MAX_COUNT, CountParameters
+from ngsgpu.kmers.params import CountParameters
+from ngsgpu.kmers.stats import CombinationStatistics
 from ngsgpu.pool import working
+from ngsgpu.run.options import RunOptions
 from ngsgpu.sequence.kmers import find_row, is_less
 
 _PART_BITS: Final = 10
@@ -47,6 +53,9 @@ def combine(
     out: str | Path,
     kept: Kept,
     threads: int = 1,
+    *,
+    stats: str | Path | None = None,
+    command: Sequence[str] = (),
 ) -> int:
     """Keep the k-mers of a database that all others have, or none of them, or all k-mers.
 
@@ -56,6 +65,8 @@ def combine(
         out: folder of the new one.
         kept: which k-mers are kept.
         threads: number of threads; does not affect the result.
+        stats: JSON file for the statistics.
+        command: the command line, for the statistics.
 
     Returns:
         Number of k-mers kept.
@@ -65,6 +76,7 @@ def combine(
         OutputError: the new one cannot be written.
         UsageError: the new one is to replace one of them.
     """
+    started = time.monotonic()
     others = listed(others)
     if Path(out).resolve() in [Path(path).resolve() for path in (first, *others)]:
         raise UsageError(f"{out}: is named as input and output; choose another name")
@@ -73,7 +85,11 @@ def combine(
     one = databases[0]
     starts = [database.starts(_PART_BITS) for database in databases]
 
-    def part(number: int) -> tuple[NDArray[np.uint64], NDArray[np.uint16]]:
+    # Those whose counts go into the new one.
+    counting = databases[:1] if kept is Kept.OWN else databases
+    widest = max((own.parameters for own in counting), key=lambda own: own.count_bits)
+
+    def part(number: int) -> tuple[NDArray[np.uint64], NDArray[Any]]:
         parts = []
         for database, own in zip(databases, starts, strict=True):
             begin, end = own[number : number + 2].tolist()
@@ -81,7 +97,7 @@ def combine(
         kmers, counts = parts[0]
         for other in parts[1:]:
             most = len(kmers) + (len(other[0]) if kept is Kept.ANY else 0)
-            room = np.empty((most, kmers.shape[1]), kmers.dtype), np.empty(most, counts.dtype)
+            room = np.empty((most, kmers.shape[1]), kmers.dtype), np.empty(most, widest.count_type)
             if kept is Kept.ANY:
                 size = _add(kmers, counts, *other, *room)
             else:
@@ -89,19 +105,24 @@ def combine(
             kmers, counts = room[0][:size], room[1][:size]
         return kmers, counts
 
+    least = (lambda values: next(iter(values))) if kept is Kept.OWN else min
+    parameters = CountParameters(
+        one.parameters.kmer,
+        least(own.parameters.min_quality for own in databases),
+        least(own.parameters.min_count for own in databases),
+        widest.count_bits,
+    )
     occurrences = 0
-    with new_database(out) as folder:
-        writer = DatabaseWriter(folder, one.parameters.words)
+    also: list[AtomicFile] = []
+    with (
+        nullcontext() if stats is None else AtomicFile(stats) as document,
+        new_database(out, also) as folder,
+    ):
+        writer = DatabaseWriter(folder, parameters)
         with working(threads, part, range(1 << _PART_BITS), name="combine") as parts:
             for kmers, counts in parts:
                 writer.append(kmers, counts)
                 occurrences += int(counts.sum(dtype=np.int64))
-        least = (lambda values: next(iter(values))) if kept is Kept.OWN else min
-        parameters = CountParameters(
-            one.parameters.kmer,
-            least(own.parameters.min_quality for own in databases),
-            least(own.parameters.min_count for own in databases),
-        )
         names = (kept.value, *(Path(path).resolve().name for path in (first, *others)))
         sources = [own.source for own in databases[: None if kept is Kept.ANY else 1]]
         source = Source(
@@ -111,18 +132,36 @@ def combine(
             files=names,
         )
         writer.close(parameters, source)
+        if document is not None:
+            paths = [str(path) for path in (first, *others)]
+            summary = CombinationStatistics.begun(
+                RunOptions(threads=threads, command=tuple(command)),
+                "cpu",
+                parameters,
+                parameters={"kept": kept.value},
+                databases=[
+                    {"path": path, "distinct": len(own)}
+                    for path, own in zip(paths, databases, strict=True)
+                ],
+                distinct=writer.size,
+                kmers=occurrences,
+                time_s={"total": round(time.monotonic() - started, 3)},
+            )
+            document.write(summary.to_json().encode())
+            document.close()
+            also.append(document)
     return writer.size
 
 
 @njit(nogil=True, cache=True)
 def _keep(
     kmers: NDArray[np.uint64],
-    counts: NDArray[np.uint16],
+    counts: NDArray[Any],
     other: NDArray[np.uint64],
-    other_counts: NDArray[np.uint16],
+    other_counts: NDArray[Any],
     common: bool,
     out: NDArray[np.uint64],
-    out_counts: NDArray[np.uint16],
+    out_counts: NDArray[Any],
 ) -> int:
     """Write the k-mers that are kept, and their counts; return their number."""
     words = kmers.shape[1]
@@ -143,30 +182,31 @@ def _keep(
 @njit(nogil=True, cache=True)
 def _add(
     kmers: NDArray[np.uint64],
-    counts: NDArray[np.uint16],
+    counts: NDArray[Any],
     other: NDArray[np.uint64],
-    other_counts: NDArray[np.uint16],
+    other_counts: NDArray[Any],
     out: NDArray[np.uint64],
-    out_counts: NDArray[np.uint16],
+    out_counts: NDArray[Any],
 ) -> int:
     """Write the k-mers of both, and the sums of their counts; return their number."""
     words = kmers.shape[1]
+    most = highest_count(out_counts)
     size, i, at = 0, 0, 0
     while i < len(kmers) or at < len(other):
-        count = np.int64(0)
+        count = np.uint64(0)
         first = i < len(kmers) and (at == len(other) or not is_less(other, at, kmers, i, words))
         second = at < len(other) and (i == len(kmers) or not is_less(kmers, i, other, at, words))
         if second:
             for j in range(words):
                 out[size, j] = other[at, j]
-            count += np.int64(other_counts[at])
+            count += np.uint64(other_counts[at])
             at += 1
         if first:
             for j in range(words):
                 out[size, j] = kmers[i, j]
-            count += np.int64(counts[i])
+            count += np.uint64(counts[i])
             i += 1
-        out_counts[size] = count if count < MAX_COUNT else MAX_COUNT
+        out_counts[size] = min(count, most)
         size += 1
     return size
 
@@ -176,16 +216,20 @@ class Lookup:
 
     Args:
         database: the database.
+
+    Attributes:
+        count_type: of the counts, as NumPy names it.
     """
 
     def __init__(self, database: KmerDatabase) -> None:
+        self.count_type = database.parameters.count_type
         self._database = database
         self._starts = database.starts(_LOOKUP_BITS)
 
-    def counts(self, kmers: NDArray[np.uint64]) -> NDArray[np.uint16]:
+    def counts(self, kmers: NDArray[np.uint64]) -> NDArray[Any]:
         """The counts of canonical k-mers, uint64[n, words]; 0 of those it does not have."""
-        out = np.zeros(len(kmers), dtype=np.uint16)
         own = self._database
+        out = np.zeros(len(kmers), dtype=self.count_type)
         _look_up(kmers, own.kmers, own.counts, self._starts, _LOOKUP_BITS, out)
         return out
 
@@ -194,10 +238,10 @@ class Lookup:
 def _look_up(
     wanted: NDArray[np.uint64],
     kmers: NDArray[np.uint64],
-    counts: NDArray[np.uint16],
+    counts: NDArray[Any],
     starts: NDArray[np.int64],
     bits: Integer,
-    out: NDArray[np.uint16],
+    out: NDArray[Any],
 ) -> None:
     for i in range(len(wanted)):
         part = wanted[i, 0] >> np.uint64(64 - bits)

@@ -1,30 +1,24 @@
-"""Counting the k-mers of files.
-
-Threads write the k-mers of a stretch of text into the arena, ordered by bucket. When the arena is
-full, or the files end, the k-mers of every bucket are counted. If there is more to come, the sorted
-counts (a run) go to files beside the output; in the end, those of all runs are added up.
-"""
+"""Counting the k-mers of files, on the CPU or on GPUs, into a database, a histogram or memory."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Final, NamedTuple, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.device.memory import format_size
-from ngsgpu.errors import HostMemoryError, UsageError, output_error
+from ngsgpu.device.plan import HostPlan, MemoryPlan, gpu_memory
+from ngsgpu.errors import UsageError, output_error
 from ngsgpu.io.compress.source import unpacked_size
 from ngsgpu.io.output.atomic import AtomicFile
 from ngsgpu.io.output.temporary import temporary_folder
 from ngsgpu.io.paths import Paths, is_stream, listed
 from ngsgpu.io.text.diagnose import PhredOffset
-from ngsgpu.io.text.reader import read_batches
 from ngsgpu.io.text.sample import ReadSample
-from ngsgpu.kmers.cpu import FIRST_SLOTS, add_kmers, into_buckets, sorted_counts
+from ngsgpu.kmers.cpu_run import ShortCounter, plan_arena
 from ngsgpu.kmers.database import (
     DatabaseWriter,
     KmerDatabase,
@@ -34,35 +28,19 @@ from ngsgpu.kmers.database import (
     open_database,
 )
 from ngsgpu.kmers.kept import KeptKmers
+from ngsgpu.kmers.long_run import LongCounter
 from ngsgpu.kmers.params import CountParameters
-from ngsgpu.kmers.runs import Run, write_run
-from ngsgpu.kmers.stretches import Stretches, kmers_in, lowest_quality, stretches_of
-from ngsgpu.pool import Shared, working
-from ngsgpu.run.options import INTERPRETER_BYTES, RunOptions, chunk_bytes_within, on_backend
+from ngsgpu.kmers.stats import Observed
+from ngsgpu.kmers.stretches import (
+    offset_to_read,
+)
+from ngsgpu.run.options import RunOptions, on_backend
 from ngsgpu.run.progress import Progress, say_if_compiling
-
-_STRETCH: Final = 1 << 20
-"""Most letters that a task takes: its k-mers stay near the core."""
-
-_KMERS_PER_BUCKET: Final = 1 << 18
-_MIN_BITS: Final = 4
-_MAX_BITS: Final = 12
-_ARENA_SHARE: Final = 2
-"""Part of the memory that the arena takes at most, 1 / this: the rest is for tables and counts."""
 
 Choice = Callable[[NDArray[np.int64]], int]
 """Chooses the lowest count from a histogram."""
 
 _Writer = TypeVar("_Writer", DatabaseWriter, Tally)
-
-_NO_COUNTS = np.empty(0, dtype=np.uint16)
-
-
-class Task(NamedTuple):
-    """Stretches, and where in the arena their k-mers go."""
-
-    stretches: Stretches
-    at: int
 
 
 def count_files(
@@ -73,8 +51,8 @@ def count_files(
     phred_offset: PhredOffset = "auto",
     options: RunOptions | None = None,
     least: Choice | None = None,
-    also: Callable[[KmerDatabase], AtomicFile] | None = None,
-    sample: ReadSample | None = None,
+    also: Callable[[KmerDatabase], Sequence[AtomicFile]] | None = None,
+    observed: Observed | None = None,
 ) -> Source:
     """Count the canonical k-mers of files into a database.
 
@@ -87,8 +65,8 @@ def count_files(
         least: chooses the lowest count of a k-mer that is kept from the histogram of all of them;
             called only where that is known before anything is written, in which case the database
             has the choice as its ``min_count``.
-        also: writes a file from the database, and closes it; it is committed together with it.
-        sample: gets the sample of the reads.
+        also: writes files from the database, and closes them; they are committed together with it.
+        observed: gets the sample of the reads, and the backend.
 
     Returns:
         What was counted.
@@ -104,9 +82,9 @@ def count_files(
     parameters, options = parameters or CountParameters(), options or RunOptions()
     together: list[AtomicFile] = []
     with new_database(out, together) as folder:
-        source = _count_to(folder, paths, parameters, phred_offset, options, least, sample)
+        source = _count_to(folder, paths, parameters, phred_offset, options, least, observed)
         if also is not None:
-            together.append(also(open_database(folder, check=False)))
+            together += also(open_database(folder, check=False))
     return source
 
 
@@ -117,7 +95,7 @@ def _count_to(
     phred_offset: PhredOffset,
     options: RunOptions,
     least: Choice | None,
-    sample: ReadSample | None,
+    observed: Observed | None,
 ) -> Source:
     chosen = parameters
 
@@ -128,9 +106,9 @@ def _count_to(
         return chosen.min_count
 
     writer, source = _count_into(
-        lambda: DatabaseWriter(folder, parameters.words),
+        lambda: DatabaseWriter(folder, parameters),
         paths, folder, parameters, phred_offset, options, choose if least is not None else None,
-        sample,
+        observed,
     )  # fmt: skip
     writer.close(chosen, source)
     return source
@@ -143,9 +121,9 @@ def histogram_of_files(
     beside: str | Path,
     phred_offset: PhredOffset = "auto",
     options: RunOptions | None = None,
-    sample: ReadSample | None = None,
+    observed: Observed | None = None,
 ) -> tuple[NDArray[np.int64], Source]:
-    """Distinct k-mers of files by count, int64[MAX_COUNT + 1], without a database.
+    """Distinct k-mers of files by count, as ``KmerDatabase.histogram``, without a database.
 
     Args:
         paths: see ``count_files``.
@@ -153,7 +131,7 @@ def histogram_of_files(
         beside: a path; what does not fit into memory goes to a temporary folder beside it.
         phred_offset: see ``count_files``.
         options: likewise.
-        sample: likewise.
+        observed: likewise.
 
     Raises:
         OutputError: the temporary folder cannot be written.
@@ -165,7 +143,7 @@ def histogram_of_files(
             tally, source = _count_into(
                 Tally,
                 paths, folder, parameters or CountParameters(), phred_offset,
-                options or RunOptions(), sample=sample,
+                options or RunOptions(), observed=observed,
             )  # fmt: skip
     except OSError as error:
         raise output_error(beside, error) from error
@@ -198,6 +176,7 @@ def kmers_on_gpu(
     from ngsgpu.kmers.gpu_run import count_on_gpu
 
     kept = KeptKmers(parameters.words)
+    phred_offset = offset_to_read(parameters, phred_offset)
     letters = most_letters(paths)
     try:
         with temporary_folder(Path(beside)) as folder, Progress(options.progress) as progress:
@@ -218,7 +197,7 @@ def _count_into(
     phred_offset: PhredOffset,
     options: RunOptions,
     least: Choice | None = None,
-    sample: ReadSample | None = None,
+    observed: Observed | None = None,
 ) -> tuple[_Writer, Source]:
     """Count on the backend of the options; what has taken the k-mers, and what was counted.
 
@@ -230,9 +209,11 @@ def _count_into(
         phred_offset: likewise.
         options: likewise.
         least: likewise.
-        sample: likewise.
+        observed: likewise.
     """
-    sample = sample or ReadSample()
+    observed = observed or Observed()
+    sample = observed.sample
+    phred_offset = offset_to_read(parameters, phred_offset)
     if not paths:
         raise UsageError("no reads given; name files with `in1`")
     letters = most_letters(paths)
@@ -241,7 +222,8 @@ def _count_into(
         def on_cpu() -> tuple[_Writer, Source]:
             say_if_compiling()
             sample.clear()
-            counter = _Counter(paths, parameters, phred_offset, options, folder, sample)
+            kind = _counter(parameters.words)
+            counter = kind(paths, parameters, phred_offset, options, folder, sample, letters)
             writer = make()
             with progress.stage("counting", unit="bases") as stage:
                 counter.count(writer, stage.advance)
@@ -259,8 +241,31 @@ def _count_into(
             )  # fmt: skip
 
         return on_backend(
-            options, on_gpu, on_cpu, may_begin_again=lambda: not any(map(is_stream, paths))
+            options,
+            on_gpu,
+            on_cpu,
+            may_begin_again=lambda: not any(map(is_stream, paths)),
+            note=observed.set_backend,
         )
+
+
+def _counter(words: int) -> type[ShortCounter | LongCounter]:
+    return ShortCounter if words == 1 else LongCounter
+
+
+def plan_files(paths: Paths, parameters: CountParameters, options: RunOptions) -> HostPlan:
+    """Plan the memory of ``count_files``, whose arguments these are."""
+    letters, words = most_letters(listed(paths)), parameters.words
+
+    def on_gpu() -> MemoryPlan:
+        from ngsgpu.kmers.gpu_run import plan_counting
+
+        budget = gpu_memory(options.gpu_memory).budget
+        count_bytes = np.dtype(parameters.count_type).itemsize
+        return plan_counting(letters, words, budget, options.gpus, count_bytes)
+
+    plan = plan_arena(letters, _counter(words).bytes_of_row(words), options)
+    return replace(plan, on_gpu=on_gpu)
 
 
 def most_letters(paths: Sequence[str | Path]) -> int | None:
@@ -268,150 +273,3 @@ def most_letters(paths: Sequence[str | Path]) -> int | None:
     if any(map(is_stream, paths)):
         return None
     return sum(map(unpacked_size, paths))
-
-
-def _rows(letters: int | None, words: int, options: RunOptions) -> int:
-    """K-mers that the arena has room for.
-
-    Raises:
-        HostMemoryError: there is no memory for a stretch.
-    """
-    row = 8 * words
-    scratch = options.threads * _STRETCH * row
-    room = (options.budget - INTERPRETER_BYTES) // _ARENA_SHARE - scratch
-    if room < _STRETCH * row:
-        least = INTERPRETER_BYTES + _ARENA_SHARE * (_STRETCH * row + scratch)
-        raise HostMemoryError(
-            f"counting takes at least {format_size(least)} of memory and "
-            f"{format_size(options.budget)} may be used; use fewer threads, or "
-            f"`memory='{-(-least >> 20)}M'` on a machine that has it"
-        )
-    return room // row if letters is None else min(letters + _STRETCH, room // row)
-
-
-@dataclass(slots=True)
-class _Counter:
-    """One run of ``count_files``."""
-
-    paths: Sequence[str | Path]
-    parameters: CountParameters
-    phred_offset: PhredOffset
-    options: RunOptions
-    folder: Path
-    sample: ReadSample
-    runs: list[Run] = field(default_factory=list)
-    sequences: int = 0
-    bases: int = 0
-    kmers: int = 0
-    _bits: int = 0
-    _next: Stretches | None = None
-    _used: int = 0
-    _ended: bool = False
-    _arena: NDArray[np.uint64] = field(init=False)
-
-    def __post_init__(self) -> None:
-        letters = most_letters(self.paths)
-        rows = _rows(letters, self.parameters.words, self.options)
-        known = rows if letters is None else min(rows, letters // 2)
-        buckets = max(1, known // _KMERS_PER_BUCKET)
-        self._bits = min(_MAX_BITS, max(_MIN_BITS, buckets.bit_length()))
-        self._arena = np.empty((rows, self.parameters.words), dtype=np.uint64)
-
-    def count(self, writer: DatabaseWriter | Tally, advance: Callable[[int], None]) -> None:
-        """Count everything into a database."""
-        stretches = self._stretches(advance)
-        while True:
-            starts = self._collect(stretches)
-            if self._ended:
-                break
-            self._spill(starts)
-        for kmers, counts in self._counted(starts, self.parameters.min_count):
-            writer.append(kmers, counts)
-
-    def source(self) -> Source:
-        """Source of the counts."""
-        names = tuple(Path(path).name for path in self.paths)
-        return Source(self.sequences, self.bases, self.kmers, names)
-
-    def _collect(self, stretches: Iterator[Stretches]) -> NDArray[np.int64]:
-        """Fill the arena; where in it the k-mers of each task and bucket begin, and end."""
-        words = self.parameters.words
-        rooms = Shared(
-            np.empty((_STRETCH, words), dtype=np.uint64) for _ in range(self.options.threads)
-        )
-        least = lowest_quality(self.parameters, self.phred_offset)
-
-        def collect(task: Task) -> NDArray[np.int64]:
-            starts = np.empty((1 << self._bits) + 1, dtype=np.int64)
-            with rooms.borrowed() as room:
-                found = kmers_in(task.stretches, self.parameters.kmer, least, room)
-                part = self._arena[task.at : task.at + found]
-                into_buckets(room[:found], self._bits, starts, part)
-            starts += task.at
-            return starts
-
-        self._used = 0
-        tasks = self._tasks(stretches)
-        with working(self.options.threads, collect, tasks, name="kmers") as done:
-            starts = list(done)
-        if not starts:
-            return np.zeros((0, (1 << self._bits) + 1), dtype=np.int64)
-        collected = np.stack(starts)
-        self.kmers += int((collected[:, -1] - collected[:, 0]).sum())
-        return collected
-
-    def _tasks(self, stretches: Iterator[Stretches]) -> Iterator[Task]:
-        """Tasks for which the arena has room."""
-        while True:
-            own = self._next if self._next is not None else next(stretches, None)
-            self._next = own
-            if own is None:
-                self._ended = True
-                return
-            if self._used + own.room > len(self._arena):
-                return
-            self._next = None
-            self._used += own.room
-            yield Task(own, self._used - own.room)
-
-    def _stretches(self, advance: Callable[[int], None]) -> Iterator[Stretches]:
-        chunk_bytes = chunk_bytes_within(self.options.budget, self.options.chunk_bytes)
-        for path in self.paths:
-            for batch in read_batches(
-                path,
-                threads=self.options.threads,
-                chunk_bytes=chunk_bytes,
-                phred_offset=self.phred_offset,
-            ):
-                self.sample.take((batch,))
-                bases = int(batch.seq_len.sum(dtype=np.int64))
-                self.sequences += len(batch)
-                self.bases += bases
-                yield from stretches_of(batch, self.parameters.kmer, _STRETCH)
-                advance(bases)
-
-    def _spill(self, starts: NDArray[np.int64]) -> None:
-        """Count what is in the arena, and put the counts on the disk."""
-        parts = self._counted(starts, 1, with_runs=False)
-        self.runs.append(write_run(self.folder, len(self.runs), parts))
-
-    def _counted(
-        self, starts: NDArray[np.int64], min_count: int, *, with_runs: bool = True
-    ) -> Iterator[tuple[NDArray[np.uint64], NDArray[np.uint16]]]:
-        """The k-mers and counts of each bucket, in order."""
-        words = self.parameters.words
-        runs = self.runs if with_runs else []
-
-        def count(bucket: int) -> tuple[NDArray[np.uint64], NDArray[np.uint16]]:
-            table = np.zeros((FIRST_SLOTS, words + 1), dtype=np.uint64)
-            used = np.zeros(1, dtype=np.int64)
-            begin, end = (np.ascontiguousarray(starts[:, bucket + i]) for i in (0, 1))
-            table = add_kmers(table, used, self._arena, begin, end, _NO_COUNTS)
-            for run in runs:
-                kmers, counts = run.read(bucket, bucket + 1, words)
-                whole = (np.array([at], dtype=np.int64) for at in (0, len(kmers)))
-                table = add_kmers(table, used, kmers, *whole, counts)
-            return sorted_counts(table, used[0], self._bits, min_count)
-
-        with working(self.options.threads, count, range(1 << self._bits), name="count") as counted:
-            yield from counted

@@ -10,26 +10,24 @@ that stays in the cache of a core; only distinct k-mers are sorted.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.jit import Integer, njit
-from ngsgpu.kmers.params import MAX_COUNT
 from ngsgpu.sequence.codec import AMBIGUOUS, CODES
 from ngsgpu.sequence.hashing import mix64
 from ngsgpu.sequence.kmers import hash_row, is_less, roll, roll_words, unused_bits
 from ngsgpu.sequence.probe import find_slot, free_slot
 
 FIRST_SLOTS: Final = 1 << 10
-_LINE_END: Final = 5
+LINE_END: Final = 5
 _FEW: Final = 16
 """Rows that are sorted by insertion."""
 
-_LETTER_CODES: Final = CODES.copy()
-_LETTER_CODES[[10, 13]] = _LINE_END
-_MOST = np.uint64(MAX_COUNT)
+LETTER_CODES: Final = CODES.copy()
+LETTER_CODES[[10, 13]] = LINE_END
 
 
 @njit(nogil=True, cache=True)
@@ -61,7 +59,7 @@ def find_kmers(
         before = k - 1
         while first > low[i] and before > 0:
             first -= 1
-            before -= _LETTER_CODES[data[first]] != _LINE_END
+            before -= LETTER_CODES[data[first]] != LINE_END
         shift = quality[i] - low[i] if least > 0 else 0
         if kmers.shape[1] == 1:
             found = _find_short(data, first, begin[i], stop[i], shift, least, k, kmers, found)
@@ -88,9 +86,9 @@ def _find_short(
     backward = np.uint64(0)
     length = 0
     for at in range(first, stop):
-        code = np.uint64(_LETTER_CODES[data[at]])
+        code = np.uint64(LETTER_CODES[data[at]])
         if code >= AMBIGUOUS or (least > 0 and data[at + shift] < least):
-            if code != _LINE_END:
+            if code != LINE_END:
                 length = 0
             continue
         forward, backward = roll(forward, backward, code, k)
@@ -119,9 +117,9 @@ def _find_long(
     backward = np.zeros(last + 1, dtype=np.uint64)
     length = 0
     for at in range(first, stop):
-        code = np.uint64(_LETTER_CODES[data[at]])
+        code = np.uint64(LETTER_CODES[data[at]])
         if code >= AMBIGUOUS or (least > 0 and data[at + shift] < least):
-            if code != _LINE_END:
+            if code != LINE_END:
                 length = 0
             continue
         roll_words(forward, backward, code, k)
@@ -189,7 +187,7 @@ def add_kmers(
     kmers: NDArray[np.uint64],
     begin: NDArray[np.int64],
     end: NDArray[np.int64],
-    counts: NDArray[np.uint16],
+    counts: NDArray[Any],
 ) -> NDArray[np.uint64]:
     """Count k-mers in a hash table.
 
@@ -199,7 +197,7 @@ def add_kmers(
         kmers: uint64[m, words].
         begin: int64[pieces], where the k-mers to be counted begin in ``kmers``.
         end: int64[pieces], and end.
-        counts: uint16[m], how often each one occurs; empty: once.
+        counts: uint16[m] or uint32[m], how often each one occurs; empty: once.
 
     Returns:
         The table, or a larger one.
@@ -223,7 +221,7 @@ def _add_short(
     kmers: NDArray[np.uint64],
     begin: Integer,
     end: Integer,
-    counts: NDArray[np.uint16],
+    counts: NDArray[Any],
 ) -> Integer:
     """Count k-mers of one word until the table is half full; return where the others begin."""
     keys, values = table[:, 0], table[:, 1]
@@ -252,7 +250,7 @@ def _add_long(
     kmers: NDArray[np.uint64],
     begin: Integer,
     end: Integer,
-    counts: NDArray[np.uint16],
+    counts: NDArray[Any],
 ) -> Integer:
     """The same for k-mers of several words."""
     words = kmers.shape[1]
@@ -284,15 +282,16 @@ def _add_long(
 
 @njit(nogil=True, cache=True)
 def sorted_counts(
-    table: NDArray[np.uint64], used: int, bits: int, min_count: int
-) -> tuple[NDArray[np.uint64], NDArray[np.uint16]]:
-    """The k-mers of a bucket in order, uint64[n, words], and their counts, uint16[n].
+    table: NDArray[np.uint64], used: int, bits: int, min_count: int, no_counts: NDArray[Any]
+) -> tuple[NDArray[np.uint64], NDArray[Any]]:
+    """The k-mers of a bucket in order, uint64[n, words], and their counts.
 
     Args:
         table: see ``add_kmers``.
         used: number of its k-mers.
         bits: highest bits of its k-mers, which all have in common.
         min_count: k-mers that are less frequent are left out.
+        no_counts: empty, of the counts' type, whose highest value is that of higher counts, too.
     """
     words = table.shape[1] - 1
     digit = 1
@@ -320,12 +319,19 @@ def sorted_counts(
         _sort_rows(rows, begin, end[cell])
         begin = end[cell]
     kmers = np.empty((len(rows), words), dtype=np.uint64)
-    counts = np.empty(len(rows), dtype=np.uint16)
+    counts = np.empty(len(rows), dtype=no_counts.dtype)
+    most = highest_count(no_counts)
     for i in range(len(rows)):
         for j in range(words):
             kmers[i, j] = rows[i, j]
-        counts[i] = np.uint16(min(rows[i, words], _MOST))
+        counts[i] = min(rows[i, words], most)
     return kmers, counts
+
+
+@njit(nogil=True, cache=True)
+def highest_count(counts: NDArray[Any]) -> np.uint64:
+    """The highest count of a type, which k-mers that are more frequent have, too."""
+    return ~np.uint64(0) >> np.uint64(64 - 8 * counts.itemsize)
 
 
 @njit(nogil=True, cache=True)

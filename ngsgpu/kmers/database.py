@@ -1,7 +1,8 @@
 """Databases of counted k-mers: a folder with a manifest and two arrays, in the order of k-mers.
 
 ``kmers.npy`` is uint64[n, words] (see ``cpu`` for the form of a k-mer), ascending; ``counts.npy``
-is uint16[n]. They are mapped into memory, and the manifest has their checksums.
+is uint16[n], or uint32[n] if that was asked for. They are mapped into memory, and the manifest has
+their checksums.
 """
 
 from __future__ import annotations
@@ -35,10 +36,18 @@ from ngsgpu.kmers.params import MAX_COUNT, CountParameters, words_of
 from ngsgpu.pool import map_all
 
 FORMAT: Final = "ngsgpu k-mer database"
-VERSION: Final = 1
+VERSION: Final = 2
+_FIRST_VERSION: Final = 1
+"""Has counts of 16 bits, and is still what databases with such counts are."""
+
 KIND: Final = FolderKind("a k-mer database", FORMAT, frozenset(("kmers.npy", "counts.npy")))
 _SHAPE: Final = {
-    "parameters": {"kmer": is_count, "min_quality": is_count, "min_count": is_count},
+    "parameters": {
+        "kmer": is_count,
+        "min_quality": is_count,
+        "min_count": is_count,
+        "count_bits?": is_count,
+    },
     "source": {"sequences": is_count, "bases": is_count, "kmers": is_count, "files": [is_text]},
     "distinct": is_count,
     "files": FILES,
@@ -71,13 +80,14 @@ class KmerDatabase:
         parameters: which k-mers were counted.
         source: of what.
         kmers: uint64[n, words], ascending.
-        counts: uint16[n], at most ``MAX_COUNT``.
+        counts: uint16[n] or uint32[n], of ``parameters.count_type``; its highest value is that of
+            higher counts, too.
     """
 
     parameters: CountParameters
     source: Source
     kmers: NDArray[np.uint64]
-    counts: NDArray[np.uint16]
+    counts: NDArray[Any]
 
     def __len__(self) -> int:
         return len(self.kmers)
@@ -89,7 +99,7 @@ class KmerDatabase:
         return np.concatenate(([0], middle, [len(self)])).astype(np.int64)
 
     def histogram(self, threads: int = 1) -> NDArray[np.int64]:
-        """Distinct k-mers by count, int64[MAX_COUNT + 1]."""
+        """Distinct k-mers by count, int64[MAX_COUNT + 1]; the last is of higher counts, too."""
 
         def work(begin: int) -> NDArray[np.int64]:
             own = np.zeros(MAX_COUNT + 1, dtype=np.int64)
@@ -99,12 +109,24 @@ class KmerDatabase:
         parts = map_all(threads, work, range(0, len(self), _PART), name="histogram")
         return np.sum(parts, axis=0) if parts else np.zeros(MAX_COUNT + 1, dtype=np.int64)
 
+    def high_counts(self, threads: int = 1) -> NDArray[np.int64]:
+        """The counts above ``MAX_COUNT``, which the histogram does not tell apart."""
+        if self.parameters.count_bits == 16:
+            return np.empty(0, dtype=np.int64)
+
+        def work(begin: int) -> NDArray[np.int64]:
+            own = self.counts[begin : begin + _PART]
+            return own[own > MAX_COUNT].astype(np.int64)
+
+        parts = map_all(threads, work, range(0, len(self), _PART), name="histogram")
+        return np.concatenate([np.empty(0, dtype=np.int64), *parts])
+
 
 class Tally:
     """Takes the k-mers of a database as ``DatabaseWriter`` does, but keeps their histogram alone.
 
     Attributes:
-        histogram: distinct k-mers by count, int64[MAX_COUNT + 1].
+        histogram: distinct k-mers by count, int64[MAX_COUNT + 1]; the last is of higher ones, too.
     """
 
     def __init__(self) -> None:
@@ -115,15 +137,16 @@ class Tally:
         """Number of k-mers added."""
         return int(self.histogram.sum())
 
-    def append(self, kmers: NDArray[np.uint64], counts: NDArray[np.uint16]) -> None:
+    def append(self, kmers: NDArray[np.uint64], counts: NDArray[Any]) -> None:
         """Take the next k-mers."""
         _tally(counts, self.histogram)
 
 
 @njit(nogil=True, cache=True)
-def _tally(counts: NDArray[np.uint16], histogram: NDArray[np.int64]) -> None:
+def _tally(counts: NDArray[Any], histogram: NDArray[np.int64]) -> None:
+    last = len(histogram) - 1
     for i in range(len(counts)):
-        histogram[counts[i]] += 1
+        histogram[counts[i] if counts[i] < last else last] += 1
 
 
 def open_database(path: str | Path, threads: int = 1, *, check: bool = True) -> KmerDatabase:
@@ -141,7 +164,9 @@ def open_database(path: str | Path, threads: int = 1, *, check: bool = True) -> 
 
 
 def _open(folder: Path, threads: int, *, check: bool) -> KmerDatabase:
-    values = read_manifest(folder / MANIFEST, FORMAT, VERSION, _SHAPE, "ngsgpu kmers count")
+    values = read_manifest(
+        folder / MANIFEST, FORMAT, VERSION, _SHAPE, "ngsgpu kmers count", oldest=_FIRST_VERSION
+    )
     files = values["files"]
     with fields_of(folder / MANIFEST):
         parameters = CountParameters(**values["parameters"])
@@ -150,7 +175,7 @@ def _open(folder: Path, threads: int, *, check: bool) -> KmerDatabase:
     check_sizes(folder, files)
     arrays = {
         "kmers": open_array(folder, "kmers", np.uint64, words_of(parameters.kmer)),
-        "counts": open_array(folder, "counts", np.uint16),
+        "counts": open_array(folder, "counts", np.dtype(parameters.count_type)),
     }
     if not len(arrays["kmers"]) == len(arrays["counts"]) == values["distinct"]:
         raise InputError(folder, "is damaged: its parts do not fit", REMEDY)
@@ -166,17 +191,18 @@ class DatabaseWriter:
 
     Args:
         folder: where.
-        words: of a k-mer.
+        parameters: lengths of k-mers and counts.
     """
 
-    def __init__(self, folder: Path, words: int) -> None:
+    def __init__(self, folder: Path, parameters: CountParameters) -> None:
         self._folder = folder
-        self._words = words
-        self._kmers = ArrayFile(folder, "kmers", np.uint64, (0, words))
-        self._counts = ArrayFile(folder, "counts", np.uint16, (0,))
+        self._words = parameters.words
+        self._count_bytes = parameters.count_bits // 8
+        self._kmers = ArrayFile(folder, "kmers", np.uint64, (0, self._words))
+        self._counts = ArrayFile(folder, "counts", np.dtype(parameters.count_type), (0,))
         self.size = 0
 
-    def append(self, kmers: NDArray[np.uint64], counts: NDArray[np.uint16]) -> None:
+    def append(self, kmers: NDArray[np.uint64], counts: NDArray[Any]) -> None:
         """Write the next k-mers, all of which come after those before.
 
         Raises:
@@ -189,19 +215,19 @@ class DatabaseWriter:
         self.size += size
         return self.size - size
 
-    def put(self, at: int, kmers: NDArray[np.uint64], counts: NDArray[np.uint16]) -> None:
+    def put(self, at: int, kmers: NDArray[np.uint64], counts: NDArray[Any]) -> None:
         """Write k-mers at a reserved place; several threads may, at the same time.
 
         Args:
             at: row of the first k-mer.
             kmers: the k-mers, uint64[n, words].
-            counts: their counts, uint16[n].
+            counts: their counts, of the parameters' type.
 
         Raises:
             OutputError: they cannot be written.
         """
         self._kmers.put(8 * self._words * at, kmers)
-        self._counts.put(2 * at, counts)
+        self._counts.put(self._count_bytes * at, counts)
 
     def close(self, parameters: CountParameters, source: Source) -> None:
         """Write the manifest.
@@ -211,13 +237,15 @@ class DatabaseWriter:
         """
         self._kmers.reshape((self.size, self._words))
         self._counts.reshape((self.size,))
+        is_wide = parameters.count_bits > 16
         manifest: dict[str, Any] = {
             "format": FORMAT,
-            "version": VERSION,
+            "version": VERSION if is_wide else _FIRST_VERSION,
             "parameters": {
                 "kmer": parameters.kmer,
                 "min_quality": parameters.min_quality,
                 "min_count": parameters.min_count,
+                **({"count_bits": parameters.count_bits} if is_wide else {}),
             },
             "source": {
                 "sequences": source.sequences,

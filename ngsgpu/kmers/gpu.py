@@ -37,7 +37,7 @@ class Counted:
 
     Attributes:
         kmers: uint64[words, n], in ascending order.
-        counts: uint16[n].
+        counts: uint16[n] or uint32[n].
     """
 
     kmers: Any
@@ -55,16 +55,17 @@ class Counted:
         return np.concatenate(([0], middle, [len(self)])).astype(np.int64)
 
     def histogram(self) -> NDArray[np.int64]:
-        """Distinct k-mers by count, int64[MAX_COUNT + 1]."""
+        """Distinct k-mers by count, int64[MAX_COUNT + 1]; the last is of higher ones, too."""
         import cupy
 
         found = cupy.zeros(MAX_COUNT + 1, dtype=cupy.uint64)
-        KERNELS.launch_threads("tally", len(self), self.counts, np.int64(len(self)), found)
+        name = _of_counts("tally", self.counts)
+        KERNELS.launch_threads(name, len(self), self.counts, np.int64(len(self)), found)
         home: NDArray[np.int64] = found.get().astype(np.int64)
         return home
 
     def pieces(self, min_count: int, rows: int) -> Iterator[tuple[Any, Any]]:
-        """K-mers, uint64[m, words], and counts, uint16[m], without the less frequent ones.
+        """K-mers, uint64[m, words], and their counts, without the less frequent ones.
 
         Args:
             min_count: lowest count.
@@ -86,17 +87,23 @@ def piece_rows(rows: int) -> int:
     return max(ROWS, min(_PIECE_ROWS, rows // _PIECES))
 
 
-def row_bytes(words: int) -> int:
+def _of_counts(kernel: str, counts: Any) -> str:
+    """Name of a kernel for counts of a type."""
+    return kernel if counts.dtype == np.uint16 else f"{kernel}_wide"
+
+
+def row_bytes(words: int, count_bytes: int = 2) -> int:
     """GPU memory for each k-mer of a buffer: itself, and what sorting and counting it takes."""
     sorting = 8 if words == 1 else 16 + ARGSORT_BYTES
-    listing = 8 * words + 6
-    leaving = (16 * words + 20) // _PIECES + 1
+    listing = 8 * words + 4 + count_bytes
+    leaving = (16 * words + 18 + count_bytes) // _PIECES + 1
     return 8 * words + max(sorting, listing + leaving) + 2
 
 
-def joined_row_bytes(words: int) -> int:
+def joined_row_bytes(words: int, count_bytes: int = 2) -> int:
     """GPU memory for each row that ``add_up`` gets."""
-    return max(8 * words + 24 + ARGSORT_BYTES, 18 * words + 32) + 4
+    wider = 3 * (count_bytes - 2)  # counts as they came, in order, and added up
+    return max(8 * words + 24 + ARGSORT_BYTES, 18 * words + 32) + 4 + wider
 
 
 class KmerBuffer:
@@ -106,13 +113,16 @@ class KmerBuffer:
         k: k-mer length.
         rows: k-mers that there is room for.
         least: lowest quality character of a base that counts; 0 counts all.
+        count_type: of the counts.
 
     Attributes:
         total: k-mers counted before.
     """
 
-    def __init__(self, k: int, rows: int, least: int = 0) -> None:
+    def __init__(self, k: int, rows: int, least: int = 0, count_type: str = "uint16") -> None:
         import cupy
+
+        self._count_type = count_type
 
         self.total = 0
         self._k = k
@@ -191,14 +201,14 @@ class KmerBuffer:
             for column in kmers:
                 column[...] = column[order]
             del order
-        found = distinct_of(kmers, self._rows, None)
+        found = distinct_of(kmers, self._rows, None, self._count_type)
         self.total += size
         self._most = 0
         self._found[0] = 0
         return found
 
 
-def add_up(kmers: NDArray[np.uint64], counts: NDArray[np.uint16]) -> Counted:
+def add_up(kmers: NDArray[np.uint64], counts: NDArray[Any]) -> Counted:
     """Add up counts of equal k-mers from the host, uint64[n, words] in any order."""
     return summed(to_device(np.ascontiguousarray(kmers.T)), to_device(counts))
 
@@ -208,7 +218,7 @@ def summed(columns: Any, counts: Any) -> Counted:
 
     Args:
         columns: uint64[words, n], in any order; sorted in place.
-        counts: uint16[n].
+        counts: uint16[n] or uint32[n].
     """
     if len(counts) > 0:
         order = order_of_rows(columns)
@@ -219,19 +229,23 @@ def summed(columns: Any, counts: Any) -> Counted:
     return distinct_of(columns, len(counts), counts)
 
 
-def distinct_of(kmers: Any, stride: int, counts: Any) -> Counted:
+def distinct_of(kmers: Any, stride: int, counts: Any, count_type: str = "uint16") -> Counted:
     """Count equal ones of sorted k-mers.
 
     Args:
         kmers: uint64[words, n], the columns ``stride`` apart.
         stride: that.
-        counts: uint16[n], how often each one occurs; None: once.
+        counts: uint16[n] or uint32[n], how often each one occurs; None: once.
+        count_type: of the sums, if each occurs once; otherwise that of ``counts``.
     """
     import cupy
 
+    if counts is not None:
+        count_type = counts.dtype
+
     words, size = kmers.shape
     if size == 0:
-        return Counted(cupy.empty((words, 0), cupy.uint64), cupy.empty(0, cupy.uint16))
+        return Counted(cupy.empty((words, 0), cupy.uint64), cupy.empty(0, count_type))
     blocks = -(-size // ROWS)
     firsts = cupy.empty(blocks, dtype=cupy.uint32)
     rows = (kmers, np.int64(stride), np.int64(size))
@@ -246,9 +260,9 @@ def distinct_of(kmers: Any, stride: int, counts: Any) -> Counted:
         (THREADS,),
         (*rows, up_to, np.int64(distinct), found, starts),
     )
-    out = cupy.empty(distinct, dtype=cupy.uint16)
+    out = cupy.empty(distinct, dtype=count_type)
     KERNELS.launch_threads(
-        "count_rows",
+        _of_counts("count_rows", out),
         distinct,
         starts,
         np.int64(distinct),

@@ -76,7 +76,9 @@ class CountPlan(MemoryPlan):
     chunk_bytes: int
 
 
-def plan_counting(letters: int | None, words: int, budget: int, gpus: int = 1) -> CountPlan:
+def plan_counting(
+    letters: int | None, words: int, budget: int, gpus: int = 1, count_bytes: int = 2
+) -> CountPlan:
     """Divide the memory of a GPU.
 
     Args:
@@ -84,13 +86,14 @@ def plan_counting(letters: int | None, words: int, budget: int, gpus: int = 1) -
         words: of a k-mer.
         budget: GPU memory that may be used, in bytes.
         gpus: that divide the files' letters between them, chunk by chunk.
+        count_bytes: bytes of a count.
 
     Raises:
         DeviceMemoryError: it is too little.
     """
     chunk_bytes = max(MIN_CHUNK, min(CHUNK_BYTES, budget // _CHUNK_SHARE))
     reading = SLOTS * slot_bytes(chunk_bytes + 1) + _SMALL_BYTES
-    row = row_bytes(words)
+    row = row_bytes(words, count_bytes)
     rows = min(MOST_ROWS, (budget - reading) // row)
     if letters is not None:
         share = letters if gpus == 1 else letters // gpus + chunk_bytes
@@ -145,7 +148,9 @@ def count_on_gpu(
         team, exchange = counting_team(options.gpus)
         with team.limited(limit):
             budget = min(team.each(lambda gpu: gpu_memory(limit).budget))
-            plan = plan_counting(letters, parameters.words, budget, len(team))
+            plan = plan_counting(
+                letters, parameters.words, budget, len(team), parameters.count_bits // 8
+            )
             if isinstance(writer, KeptKmers) and len(team) == 1:
                 # The rest is for what is then done with them.
                 writer.room = (budget - plan.total) // 2
@@ -192,8 +197,9 @@ class GpuCounter:
 
         self._lowest = lowest_quality(self.parameters, self.phred_offset)
         self._buffers = KmerBuffers(
-            team, arenas, self.parameters.kmer, self.plan.rows, self._lowest, exchange
-        )
+            team, arenas, self.parameters.kmer, self.plan.rows, self._lowest, exchange,
+            self.parameters.count_type,
+        )  # fmt: skip
         with self._buffers.on(0):
             self._copies = cupy.cuda.Stream(non_blocking=True)
             with progress.stage("reading", unit="sequences") as stage:
@@ -334,13 +340,15 @@ class GpuCounter:
             with self._buffers.on(gpu):
                 parts = ((kmers.get(), counts.get()) for kmers, counts in own.pieces(1, rows))
                 starts = own.starts(_BUCKET_BITS)
-                self.runs.append(write_run(self.folder, len(self.runs), parts, starts))
+                own_type = self.parameters.count_type
+                self.runs.append(write_run(self.folder, len(self.runs), parts, own_type, starts))
             del own
 
     def _joined(self) -> Iterator[Counted]:
         """The sums of all runs, in order."""
         words = self.parameters.words
-        room = (self.plan.total - _SMALL_BYTES) // joined_row_bytes(words)
+        row = joined_row_bytes(words, self.parameters.count_bits // 8)
+        room = (self.plan.total - _SMALL_BYTES) // row
         most = min(self.plan.rows, room)
         ends = sum(run.starts for run in self.runs)
         assert isinstance(ends, np.ndarray)
@@ -371,7 +379,8 @@ class GpuCounter:
                 del counted
             return
         threads = max(1, min(self.options.threads, _MOST_BUFFERS))
-        pool = PinnedPool((8 * words + 2) * rows, threads + 2)
+        count_type = np.dtype(self.parameters.count_type)
+        pool = PinnedPool((8 * words + count_type.itemsize) * rows, threads + 2)
 
         def pieces() -> Iterator[tuple[int, int, NDArray[np.uint8]]]:
             for gpu, counted in parts:
@@ -380,7 +389,7 @@ class GpuCounter:
                         buffer = pool.take()
                         size = len(piece[1])
                         if size:
-                            arrays = _arrays(buffer, size, words)
+                            arrays = _arrays(buffer, size, words, count_type)
                             for there, here in zip(piece, arrays, strict=True):
                                 there.get(out=here)
                         del piece
@@ -390,7 +399,7 @@ class GpuCounter:
 
         def put(piece: tuple[int, int, NDArray[np.uint8]]) -> None:
             at, size, buffer = piece
-            writer.put(at, *_arrays(buffer, size, words))
+            writer.put(at, *_arrays(buffer, size, words, count_type))
             pool.release(buffer)
 
         with working(threads, put, pieces(), ahead=threads + 1, name="write") as done:
@@ -399,9 +408,9 @@ class GpuCounter:
 
 
 def _arrays(
-    buffer: NDArray[np.uint8], size: int, words: int
-) -> tuple[NDArray[np.uint64], NDArray[np.uint16]]:
+    buffer: NDArray[np.uint8], size: int, words: int, count_type: np.dtype[Any]
+) -> tuple[NDArray[np.uint64], NDArray[Any]]:
     """K-mers and counts in a buffer."""
     end = 8 * words * size
     kmers = buffer[:end].view(np.uint64).reshape(size, words)
-    return kmers, buffer[end : end + 2 * size].view(np.uint16)
+    return kmers, buffer[end : end + count_type.itemsize * size].view(count_type)

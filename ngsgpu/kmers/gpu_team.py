@@ -39,6 +39,7 @@ class KmerBuffers:
         rows: k-mers that each has room for.
         least: see ``KmerBuffer``.
         exchange: of the team; None for one GPU.
+        count_type: of the counts.
     """
 
     def __init__(
@@ -49,6 +50,7 @@ class KmerBuffers:
         rows: int,
         least: int,
         exchange: Exchange | None,
+        count_type: str = "uint16",
     ) -> None:
         self._team = team
         self._arenas = arenas
@@ -57,7 +59,7 @@ class KmerBuffers:
         self._buffers: list[KmerBuffer] = []
         for gpu in range(len(team)):
             with self.on(gpu), persistent():
-                self._buffers.append(KmerBuffer(k, rows, least))
+                self._buffers.append(KmerBuffer(k, rows, least, count_type))
         self._ready = self._event(0)
         self._found = [self._event(gpu) for gpu in range(len(team))]
 
@@ -148,7 +150,7 @@ class KmerBuffers:
         if self._exchange is None:
             return Ranges(self, None, counted, np.array([[0, len(counted[0])]]), 1)
         words = counted[0].kmers.shape[0]
-        row = joined_row_bytes(words)
+        row = joined_row_bytes(words, counted[0].counts.dtype.itemsize)
         room = [max(0, arena.room - _SMALL_BYTES) // row for arena in self._arenas]
         gpus, passes = len(self._team), 1
         while passes <= _MOST_PASSES:
@@ -239,8 +241,8 @@ class Ranges:
         for gpu in range(gpus):
             with self._buffers.on(gpu):
                 size = int(sizes[gpu])
-                room = cupy.empty((words, size), cupy.uint64), cupy.empty(size, cupy.uint16)
-                got.append(room)
+                kmers = cupy.empty((words, size), cupy.uint64)
+                got.append((kmers, cupy.empty(size, self._counted[gpu].counts.dtype)))
         parts = [slice(int(own[0]), int(own[-1])) for own in starts]
         owns = list(zip(self._counted, parts, strict=True))
         for word in range(words):

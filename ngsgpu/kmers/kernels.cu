@@ -11,7 +11,7 @@ namespace {
 constexpr int kThreads = 256;
 constexpr int kRows = 2048;  // sorted k-mers for each block; ROWS of gpu.py
 constexpr int kBases = 32;   // of a word
-constexpr uint64_t kMostCount = 65535;
+constexpr uint64_t kLastCount = 65535;  // of a histogram: of this count and higher ones
 constexpr int kFew = 1024;   // lowest counts
 
 // A read's letters, 32 at a time: the word of their codes, and which of them end a k-mer.
@@ -147,6 +147,41 @@ __device__ __forceinline__ void list_firsts(const uint64_t* kmers, int64_t strid
     }
 }
 
+// The sums of equal rows, at most the highest count of type C.
+template <typename C>
+__device__ __forceinline__ void count_equal(const uint32_t* starts, int64_t distinct, int64_t count,
+                                            const C* counts, C* out) {
+    constexpr uint64_t kMost = C(~C(0));
+    const int64_t step = int64_t(gridDim.x) * kThreads;
+    for (int64_t i = int64_t(blockIdx.x) * kThreads + threadIdx.x; i < distinct; i += step) {
+        const int64_t begin = starts[i], end = i + 1 < distinct ? starts[i + 1] : count;
+        uint64_t sum = end - begin;
+        if (counts != nullptr) {
+            sum = 0;
+            for (int64_t row = begin; row < end; ++row) sum += counts[row];
+        }
+        out[i] = C(sum < kMost ? sum : kMost);
+    }
+}
+
+// Add to a histogram; blocks count for themselves the low counts that most k-mers have.
+template <typename C>
+__device__ __forceinline__ void add_to(const C* counts, int64_t distinct,
+                                       unsigned long long* histogram) {
+    __shared__ uint32_t few[kFew];
+    for (int i = threadIdx.x; i < kFew; i += kThreads) few[i] = 0;
+    __syncthreads();
+    const int64_t step = int64_t(gridDim.x) * kThreads;
+    for (int64_t i = int64_t(blockIdx.x) * kThreads + threadIdx.x; i < distinct; i += step) {
+        const uint32_t count = counts[i];
+        if (count < kFew) atomicAdd(few + count, 1u);
+        else atomicAdd(histogram + (count < kLastCount ? count : kLastCount), 1ull);
+    }
+    __syncthreads();
+    for (int i = threadIdx.x; i < kFew; i += kThreads)
+        if (few[i]) atomicAdd(histogram + i, (unsigned long long)(few[i]));
+}
+
 }  // namespace
 
 // Append the canonical k-mers of records of a chunk to a buffer, in any order.
@@ -198,39 +233,26 @@ LIST_FIRSTS(2)
 LIST_FIRSTS(3)
 LIST_FIRSTS(4)
 
-// How often each k-mer occurs: how many rows it has, or the sum of their counts, at most 65,535.
+// How often each k-mer occurs: how many rows it has, or the sum of their counts, at most 65,535, or
+// 2^32 - 1 of the wide ones.
 //
-// Grid: any; block: kThreads, one thread per k-mer. Bytes: 4 in and 2 out for each.
-extern "C" __global__ void __launch_bounds__(kThreads)
-    count_rows(const uint32_t* starts, int64_t distinct, int64_t count, const uint16_t* counts,
-               uint16_t* out) {
-    const int64_t step = int64_t(gridDim.x) * kThreads;
-    for (int64_t i = int64_t(blockIdx.x) * kThreads + threadIdx.x; i < distinct; i += step) {
-        const int64_t begin = starts[i], end = i + 1 < distinct ? starts[i + 1] : count;
-        uint64_t sum = end - begin;
-        if (counts != nullptr) {
-            sum = 0;
-            for (int64_t row = begin; row < end; ++row) sum += counts[row];
-        }
-        out[i] = uint16_t(sum < kMostCount ? sum : kMostCount);
+// Grid: any; block: kThreads, one thread per k-mer. Bytes: 4 in and 2 or 4 out for each.
+#define COUNT_ROWS(NAME, C)                                                                 \
+    extern "C" __global__ void __launch_bounds__(kThreads) NAME(                            \
+        const uint32_t* starts, int64_t distinct, int64_t count, const C* counts, C* out) { \
+        count_equal<C>(starts, distinct, count, counts, out);                               \
     }
-}
 
-// How many k-mers have each count, uint64[65536]. Most have few, which blocks count for themselves.
+// How many k-mers have each count, uint64[65536]; the last one is of higher counts, too.
 //
-// Grid: any; block: kThreads, one thread per k-mer. Bytes: 2 in for each.
-extern "C" __global__ void __launch_bounds__(kThreads)
-    tally(const uint16_t* counts, int64_t distinct, unsigned long long* histogram) {
-    __shared__ uint32_t few[kFew];
-    for (int i = threadIdx.x; i < kFew; i += kThreads) few[i] = 0;
-    __syncthreads();
-    const int64_t step = int64_t(gridDim.x) * kThreads;
-    for (int64_t i = int64_t(blockIdx.x) * kThreads + threadIdx.x; i < distinct; i += step) {
-        const uint32_t count = counts[i];
-        if (count < kFew) atomicAdd(few + count, 1u);
-        else atomicAdd(histogram + count, 1ull);
+// Grid: any; block: kThreads, one thread per k-mer. Bytes: 2 or 4 in for each.
+#define TALLY(NAME, C)                                                          \
+    extern "C" __global__ void __launch_bounds__(kThreads) NAME(                \
+        const C* counts, int64_t distinct, unsigned long long* histogram) {     \
+        add_to<C>(counts, distinct, histogram);                                 \
     }
-    __syncthreads();
-    for (int i = threadIdx.x; i < kFew; i += kThreads)
-        if (few[i]) atomicAdd(histogram + i, (unsigned long long)(few[i]));
-}
+
+COUNT_ROWS(count_rows, uint16_t)
+COUNT_ROWS(count_rows_wide, uint32_t)
+TALLY(tally, uint16_t)
+TALLY(tally_wide, uint32_t)

@@ -62,7 +62,12 @@ class GenomeModel:
 
 
 def fit_genome(
-    histogram: NDArray[np.int64], k: int, ploidy: Ploidy = 2, *, path: str = "the histogram"
+    histogram: NDArray[np.int64],
+    k: int,
+    ploidy: Ploidy = 2,
+    *,
+    high: NDArray[np.int64] | None = None,
+    path: str = "the histogram",
 ) -> GenomeModel:
     """Fit the model.
 
@@ -70,6 +75,7 @@ def fit_genome(
         histogram: distinct k-mers by count, from 0.
         k: k-mer length.
         ploidy: sets of chromosomes.
+        high: the counts beyond the histogram, whose k-mers its last element has, too.
         path: of the database, for messages.
 
     Raises:
@@ -104,6 +110,8 @@ def fit_genome(
     low = numbers[1:valley]
     errors = float((low * np.maximum(0, counts[1:valley] - fitted[1:valley])).sum())
     total = float((numbers * counts).sum())
+    if high is not None:
+        total += float((high - numbers[-1]).sum())
     return GenomeModel(
         kmer=k,
         ploidy=ploidy,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,15 +19,15 @@ class Run(NamedTuple):
         kmers: file of k-mers.
         counts: file of their counts.
         starts: int64[buckets + 1], where buckets begin and the last ends.
+        count_type: of the counts.
     """
 
     kmers: Path
     counts: Path
     starts: NDArray[np.int64]
+    count_type: np.dtype[Any]
 
-    def read(
-        self, first: int, last: int, words: int
-    ) -> tuple[NDArray[np.uint64], NDArray[np.uint16]]:
+    def read(self, first: int, last: int, words: int) -> tuple[NDArray[np.uint64], NDArray[Any]]:
         """K-mers and counts of the buckets from ``first`` up to ``last``.
 
         Args:
@@ -38,7 +38,8 @@ class Run(NamedTuple):
         begin, end = int(self.starts[first]), int(self.starts[last])
         size = end - begin
         kmers = np.fromfile(self.kmers, np.uint64, size * words, offset=8 * words * begin)
-        counts = np.fromfile(self.counts, np.uint16, size, offset=2 * begin)
+        at = self.count_type.itemsize * begin
+        counts = np.fromfile(self.counts, self.count_type, size, offset=at)
         return kmers.reshape(size, words), counts
 
     def remove(self) -> None:
@@ -50,7 +51,8 @@ class Run(NamedTuple):
 def write_run(
     folder: Path,
     number: int,
-    parts: Iterable[tuple[NDArray[np.uint64], NDArray[np.uint16]]],
+    parts: Iterable[tuple[NDArray[np.uint64], NDArray[Any]]],
+    count_type: str,
     starts: NDArray[np.int64] | None = None,
 ) -> Run:
     """Put sorted counts on the disk.
@@ -59,6 +61,7 @@ def write_run(
         folder: of the database that is being made.
         number: of the run.
         parts: k-mers, uint64[n, words], and their counts.
+        count_type: of the counts.
         starts: where buckets begin; None if each part is a bucket.
 
     Raises:
@@ -74,4 +77,5 @@ def write_run(
                 places.append(places[-1] + len(kmers))
     except OSError as error:
         raise output_error(folder.parent, error) from error
-    return Run(kmer_path, count_path, np.array(places) if starts is None else starts)
+    ends = np.array(places) if starts is None else starts
+    return Run(kmer_path, count_path, ends, np.dtype(count_type))

@@ -67,6 +67,11 @@ def stretches_of(batch: RecordBatch, k: int, most: int) -> Iterator[Stretches]:
         i = j
 
 
+def offset_to_read(parameters: CountParameters, phred_offset: PhredOffset) -> PhredOffset:
+    """The offset by which files are read: where no quality counts, none is doubted for its own."""
+    return 33 if phred_offset == "auto" and parameters.min_quality == 0 else phred_offset
+
+
 def lowest_quality(parameters: CountParameters, phred_offset: PhredOffset) -> int:
     """Lowest quality character of a base that counts; 0 counts all."""
     offset = 33 if phred_offset == "auto" else phred_offset

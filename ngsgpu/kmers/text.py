@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,22 +18,35 @@ from ngsgpu.kmers.database import KmerDatabase
 from ngsgpu.kmers.stretches import Stretches, stretches_of
 from ngsgpu.sequence.codec import LETTERS
 
+_NONE = np.empty(0, dtype=np.int64)
+SHOWN_COUNTS: Final = 10_000
+"""Counts of a histogram that have a line each, unless others are asked for."""
+
 _ROWS: Final = 1 << 18
 _STRETCH: Final = 1 << 22
-_COUNT_DIGITS: Final = 5
+_COUNT_DIGITS: Final = 10
 
 
-def histogram_lines(histogram: NDArray[np.int64], highest: int) -> Iterator[str]:
+def histogram_lines(
+    histogram: NDArray[np.int64], highest: int, high: NDArray[np.int64] = _NONE
+) -> Iterator[str]:
     """Lines of a count and the number of distinct k-mers that have it, as of ``jellyfish histo``.
 
     Args:
         histogram: int64, distinct k-mers by count.
         highest: the line ``highest + 1`` is of all k-mers that are more frequent.
+        high: the counts beyond the histogram, whose k-mers its last element has, too.
     """
     shown = histogram[: highest + 2].copy()
     shown[highest + 1 :] += histogram[highest + 2 :].sum()
+    if highest < len(histogram) - 1:
+        high = _NONE
+    shown[-1] -= len(high)
     for count in np.flatnonzero(shown).tolist():
         yield f"{count} {shown[count]}\n"
+    counts, kmers = np.unique(np.minimum(high, highest + 1), return_counts=True)
+    for count, number in zip(counts.tolist(), kmers.tolist(), strict=True):
+        yield f"{count} {number}\n"
 
 
 def dump(database: KmerDatabase, min_count: int, max_count: int) -> Iterator[bytes]:
@@ -52,12 +65,12 @@ def dump(database: KmerDatabase, min_count: int, max_count: int) -> Iterator[byt
         yield lines_of(kmers, counts, database.parameters.kmer)
 
 
-def lines_of(kmers: NDArray[np.uint64], counts: NDArray[np.uint16], k: int) -> bytes:
+def lines_of(kmers: NDArray[np.uint64], counts: NDArray[Any], k: int) -> bytes:
     """Lines of a k-mer, a tab and its count.
 
     Args:
         kmers: the k-mers, uint64[n, words].
-        counts: their counts, uint16[n].
+        counts: their counts.
         k: length of a k-mer.
     """
     out = np.empty(len(kmers) * (k + _COUNT_DIGITS + 2), dtype=np.uint8)
@@ -67,7 +80,7 @@ def lines_of(kmers: NDArray[np.uint64], counts: NDArray[np.uint16], k: int) -> b
 @njit(nogil=True, cache=True)
 def _write_lines(
     kmers: NDArray[np.uint64],
-    counts: NDArray[np.uint16],
+    counts: NDArray[Any],
     k: int,
     letters: NDArray[np.uint8],
     out: NDArray[np.uint8],
@@ -85,10 +98,8 @@ def _write_lines(
     return at
 
 
-def counts_of_text(
-    database: KmerDatabase, text: str
-) -> tuple[NDArray[np.uint64], NDArray[np.uint16]]:
-    """Canonical k-mers of a sequence, uint64[n, words], and their counts, uint16[n]."""
+def counts_of_text(database: KmerDatabase, text: str) -> tuple[NDArray[np.uint64], NDArray[Any]]:
+    """Canonical k-mers of a sequence, uint64[n, words], and their counts."""
     kmers = kmers_of_text(database, text)
     return kmers, Lookup(database).counts(kmers)
 
@@ -112,7 +123,7 @@ def _kmers_of(database: KmerDatabase, parts: Iterable[Stretches]) -> NDArray[np.
 
 def counts_of_files(
     database: KmerDatabase, path: str | Path, threads: int = 1
-) -> Iterator[tuple[str, NDArray[np.uint64], NDArray[np.uint16]]]:
+) -> Iterator[tuple[str, NDArray[np.uint64], NDArray[Any]]]:
     """Name, canonical k-mers and their counts of each sequence of a file.
 
     Args:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ngsgpu.device.plan import HostPlan
 from ngsgpu.errors import UsageError
 from ngsgpu.io.inputs import ReadFiles, pair_inputs
 from ngsgpu.io.paths import Paths
@@ -21,6 +22,7 @@ from ngsgpu.merge.rules import Rules
 from ngsgpu.merge.sample import Learned, learn, take_sample, unlearned
 from ngsgpu.merge.stats import MergeStatistics
 from ngsgpu.run.options import RunOptions
+from ngsgpu.run.plan import plan_records
 from ngsgpu.run.record import Batch, Made, RecordDriver, RecordStage, Task
 
 if TYPE_CHECKING:
@@ -62,12 +64,7 @@ def merge_files(
         UsageError: files or parameters are inconsistent.
         OutputError: an output cannot be written; none was.
     """
-    lanes = pair_inputs(in1, in2, interleaved=interleaved, option="interleaved_in")
-    if not lanes[0].paired:
-        raise UsageError(
-            "merging needs both mates; give second mates with `in2`, or `interleaved_in` "
-            "if `in1` holds both"
-        )
+    lanes = _lanes(in1, in2, interleaved)
     outputs = outputs or MergeOutputs()
     options = options or RunOptions()
     stage = Merging(outputs, parameters or MergeParameters(), phred_offset, options.threads)
@@ -81,6 +78,31 @@ def merge_files(
     statistics = driver.run(stage)
     _warn(statistics)
     return statistics
+
+
+def plan_files(
+    in1: Paths,
+    in2: Paths = (),
+    *,
+    interleaved: bool = False,
+    options: RunOptions | None = None,
+) -> HostPlan:
+    """Plan the memory of ``merge_files``, whose arguments these are.
+
+    Raises:
+        UsageError: the files are inconsistent.
+    """
+    return plan_records(Merging.WORK, _lanes(in1, in2, interleaved), options or RunOptions())
+
+
+def _lanes(in1: Paths, in2: Paths, interleaved: bool) -> list[ReadFiles]:
+    lanes = pair_inputs(in1, in2, interleaved=interleaved, option="interleaved_in")
+    if not lanes[0].paired:
+        raise UsageError(
+            "merging needs both mates; give second mates with `in2`, or `interleaved_in` "
+            "if `in1` holds both"
+        )
+    return lanes
 
 
 class Merging(RecordStage[MergeStatistics]):

@@ -11,14 +11,15 @@ from collections.abc import Callable, Collection
 from typing import TypeVar
 
 from ngsgpu.device.arena import Arena
-from ngsgpu.device.plan import MemoryPlan, largest_array_bytes
+from ngsgpu.device.plan import largest_array_bytes
 from ngsgpu.device.spread import can_spread, share_bytes, spread_arena
 from ngsgpu.device.team import Team, free_unused
 from ngsgpu.errors import DeviceMemoryError
 from ngsgpu.readset.gpu import DeviceReadSet, Movable, divided_bytes
+from ngsgpu.readset.gpu_plan import TeamPlan
 from ngsgpu.readset.readset import ReadSet
 
-_Plan = TypeVar("_Plan", bound=MemoryPlan)
+_Plan = TypeVar("_Plan", bound=TeamPlan)
 
 
 def are_linked(team: Team) -> bool:
@@ -92,7 +93,7 @@ def bytes_there(reads: ReadSet | DeviceReadSet, member: int, gpus: int) -> int:
 
 
 def place_reads(
-    reads: ReadSet | DeviceReadSet, team: Team, plan: MemoryPlan, moved: Collection[Movable]
+    reads: ReadSet | DeviceReadSet, team: Team, plan: TeamPlan, moved: Collection[Movable]
 ) -> DeviceReadSet:
     """Copy, move or divide reads to where a plan has them.
 
@@ -145,7 +146,7 @@ def divide_reads(
     return reads
 
 
-def common_arena(plan: MemoryPlan, team: Team) -> Arena:
+def common_arena(plan: TeamPlan, team: Team) -> Arena:
     """The memory for the tables of a plan in which they are divided.
 
     Raises:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, ClassVar, Self
+from dataclasses import replace
+from typing import Any, ClassVar, Self, TypeVar
 
 from ngsgpu.device.errors import cuda_errors
-from ngsgpu.device.team import limited_gpu_memory
+from ngsgpu.device.plan import gpu_memory
+from ngsgpu.device.team import Team, limited_gpu_memory
 from ngsgpu.errors import DeviceMemoryError
 from ngsgpu.io.gpu.feed import say_read_by_cpu
 from ngsgpu.io.inputs import ReadFiles
@@ -20,14 +22,54 @@ from ngsgpu.io.reread import ReadFilesLayout
 from ngsgpu.io.text.sample import ReadSample
 from ngsgpu.readset import ReadSet
 from ngsgpu.readset.fill import fill_unknown
-from ngsgpu.readset.gpu import DeviceReadSet, count_kmers_on_gpu
+from ngsgpu.readset.gpu import DeviceReadSet, ReadMemory, count_kmers_on_gpu, reading_bytes
+from ngsgpu.readset.gpu_divided import are_linked
 from ngsgpu.readset.gpu_fill import fill_unknown_on_gpu
+from ngsgpu.readset.gpu_plan import TeamPlan
 from ngsgpu.readset.gpu_read import read_to_device
 from ngsgpu.readset.kmers import KmerSpectrum, count_kmers
 from ngsgpu.run.edited import E, EditingRun, Render
-from ngsgpu.run.staged import CpuRun, P, StagedRun
+from ngsgpu.run.options import ReadSetPlan, RunOptions
+from ngsgpu.run.staged import CpuRun, P, Parameters, StagedRun
 
 _LOG = logging.getLogger("ngsgpu")
+_Plan = TypeVar("_Plan", bound=TeamPlan)
+
+
+def plan_free_memory(
+    plan_team: Callable[..., _Plan], run: ReadSetPlan, parameters: Parameters, options: RunOptions
+) -> _Plan:
+    """Plan a run on the current GPU, and those after it, from its free memory.
+
+    Args:
+        plan_team: plans the stage's memory, of reads, parameters, the number of GPUs, whether
+            they are ``linked``, ``budget`` and ``host_budget``.
+        run: what is known about the run.
+        parameters: of the stage.
+        options: memory budgets, and the number of GPUs.
+
+    Raises:
+        DeviceError: it does not suffice, or CUDA does not respond.
+        UnsuitableError: a read is too long for the GPU's shared memory.
+    """
+    found = run.contents
+    reads = ReadMemory.expected(
+        found.reads,
+        found.bases,
+        found.longest,
+        paired=found.paired,
+        quality_bits=parameters.quality_bits,
+    )
+    budget = gpu_memory(options.gpu_memory).budget
+    plan = plan_team(
+        reads,
+        parameters,
+        options.gpus,
+        linked=are_linked(Team(options.gpus)),
+        budget=budget,
+        host_budget=options.budget,
+    )
+    return replace(plan, reading=reading_bytes(found.paired, options.gpu_memory, budget))
 
 
 class GpuRun(StagedRun[P]):
@@ -41,6 +83,8 @@ class GpuRun(StagedRun[P]):
     backend = "cuda"
     ON_CPU: ClassVar[type[CpuRun[Any]]]
     """The same run on the CPU."""
+    PLAN: ClassVar[Callable[..., TeamPlan]]
+    """Plans the memory from what is free, of a plan for the CPU, parameters and options."""
     reads: DeviceReadSet | ReadSet
     layouts: tuple[ReadFilesLayout, ...] | None = None
 

@@ -15,16 +15,15 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import math
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, ClassVar, Final, Literal, TypeVar
+from dataclasses import dataclass, replace
+from typing import Any, Final, Literal, TypeVar
 
 from ngsgpu.declared.options import value
 from ngsgpu.declared.values import parameters
 from ngsgpu.device.leases import keep_gpus
-from ngsgpu.device.memory import available_memory, format_size
-from ngsgpu.device.plan import Allocation, listed, peak_bytes
+from ngsgpu.device.memory import available_memory
+from ngsgpu.device.plan import ABOUT, HostPlan
 from ngsgpu.device.team import Team, free_unused
 from ngsgpu.errors import DeviceError, HostMemoryError
 from ngsgpu.io.compress.deflate import DEFAULT_LEVEL, MAX_LEVEL
@@ -85,9 +84,6 @@ INTERPRETER_BYTES: Final = 200 << 20
 _MIN_CHUNK: Final = 256 << 10
 _CHUNK_SHARE: Final = 32
 
-_ESTIMATE_MARGIN: Final = 1.05
-"""Safety factor on estimates in advice."""
-
 
 def chunk_bytes_within(budget_bytes: int, chunk_bytes: int) -> int:
     """Bytes of a file per chunk, of which about a dozen are in memory at a time.
@@ -128,6 +124,21 @@ class Contents:
         read_bytes = None if self.read_bytes is None else round(factor * self.read_bytes)
         return Contents(reads, bases, self.longest, self.paired, read_bytes, factor > 1)
 
+    def number(self, unit: str) -> int:
+        """The number of ``reads`` or ``pairs``."""
+        return self.reads // (2 if unit == "pairs" else 1)
+
+    def count(self, unit: str = "reads") -> str:
+        """The number of reads or pairs, for people."""
+        return f"{'about ' if self.estimated else ''}{self.number(unit):,} {unit}"
+
+    def line(self, unit: str = "reads") -> str:
+        """The reads or pairs, for people."""
+        longest = "the longest read" if unit == "pairs" else "the longest"
+        return (
+            f"{unit:8} {self.number(unit):,} with {self.bases:,} bases, {longest} {self.longest:,}"
+        )
+
     def nbytes(self, quality_bits: int) -> int:
         """Size of the read set in bytes, estimated if it is not known."""
         if self.read_bytes is not None:
@@ -137,89 +148,40 @@ class Contents:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HostPlan:
-    """Memory that a run needs whose reads and tables are all in memory.
+class ReadSetPlan(HostPlan):
+    """Memory of a run on the CPU whose reads and tables are all in memory.
 
     Attributes:
         contents: the reads.
+        quality_bits: stored per quality.
         tables: number of tables.
-        allocations: reads, tables and so on, and all ``other``.
-        budget_bytes: memory budget.
         table_bytes: bytes that one table less saves.
         least_tables: number of tables that a run should have at least.
-        notes: more lines for people about the input.
     """
 
-    DOING: ClassVar[str]
-    UNIT: ClassVar[str] = "reads"
     contents: Contents
-    tables: int
-    allocations: tuple[Allocation, ...]
-    budget_bytes: int
+    quality_bits: int
+    tables: int = 0
     table_bytes: int = 0
     least_tables: int = 0
-    notes: tuple[str, ...] = ()
+    holds_on_gpu: bool = False
 
-    @property
-    def total_bytes(self) -> int:
-        """Most memory in use at a time."""
-        return peak_bytes(self.allocations)
-
-    @property
-    def units(self) -> int:
-        """Number of reads, or pairs."""
-        return self.contents.reads // (2 if self.UNIT == "pairs" else 1)
-
-    def inputs(self) -> list[str]:
-        """Lines for people about reads and tables."""
-        found = self.contents
-        longest = "the longest read" if self.UNIT == "pairs" else "the longest"
-        bases = f"{found.bases:,} bases, {longest} {found.longest:,}"
-        return [f"{self.UNIT}    {self.units:,} with {bases}", *self.notes]
-
-    def lines(self) -> list[str]:
-        """The plan for people."""
-        parts = (f"{own.name} {format_size(own.bytes)}" for own in self.allocations)
-        sizes = f"{format_size(self.total_bytes)} of {format_size(self.budget_bytes)}"
-        return [*self.inputs(), f"memory   {sizes}: {', '.join(parts)}"]
+    def refusal(self) -> HostMemoryError:
+        """See ``Plan``."""
+        surplus = self.total - self.budget
+        remedies = []
+        if self.table_bytes and self.tables - -(-surplus // self.table_bytes) >= self.least_tables:
+            remedies.append(f"`hashes={self.tables - -(-surplus // self.table_bytes)}`")
+        if self.quality_bits == 8 and self.contents.bases * 3 // 4 >= surplus:
+            remedies.append("`quality_bits=2`")
+        about = ABOUT if self.contents.estimated else ""
+        return HostPlan.refusal(replace(self, about=about, remedies=tuple(remedies)))
 
     def document(self) -> dict[str, Any]:
-        """The plan as JSON."""
+        """See ``Plan``."""
         found = self.contents
-        return {
-            "reads": found.reads,
-            "bases": found.bases,
-            "longest": found.longest,
-            "planned_bytes": self.total_bytes,
-            "budget_bytes": self.budget_bytes,
-            "allocations": listed(self.allocations),
-        }
-
-    def check(self, parameters: Any) -> None:
-        """Refuse a plan that does not fit.
-
-        Args:
-            parameters: of the stage, with ``quality_bits``.
-
-        Raises:
-            HostMemoryError: names the memory needed and the budget, and options that would fit.
-        """
-        if self.total_bytes <= self.budget_bytes:
-            return
-        about = "about " if self.contents.estimated else ""
-        surplus = self.total_bytes - self.budget_bytes
-        advice = []
-        if self.table_bytes and self.tables - -(-surplus // self.table_bytes) >= self.least_tables:
-            advice.append(f"`hashes={self.tables - -(-surplus // self.table_bytes)}`")
-        if parameters.quality_bits == 8 and self.contents.bases * 3 // 4 >= surplus:
-            advice.append("`quality_bits=2`")
-        wanted = self.total_bytes * (_ESTIMATE_MARGIN if self.contents.estimated else 1)
-        advice.append(f"`memory='{math.ceil(wanted / (1 << 20))}M'` on a machine that has it")
-        raise HostMemoryError(
-            f"{self.DOING} {about}{self.units:,} {self.UNIT} takes "
-            f"{format_size(self.total_bytes)} of memory and {format_size(self.budget_bytes)} "
-            f"may be used; try {', or '.join(advice)}"
-        )
+        sizes = {"reads": found.reads, "bases": found.bases, "longest": found.longest}
+        return {**sizes, **HostPlan.document(self)}
 
 
 _LOG = logging.getLogger("ngsgpu")
@@ -233,6 +195,7 @@ def on_backend(
     *,
     may_begin_again: Callable[[], bool] = lambda: True,
     gives_back: bool = True,
+    note: Callable[[str], object] = lambda backend: None,
 ) -> _Result:
     """Run on the backend of the options, or on the CPU if it may take over.
 
@@ -242,13 +205,16 @@ def on_backend(
         on_cpu: runs on the CPU, from the beginning.
         may_begin_again: whether the inputs can be read again and no output has been published.
         gives_back: whether nothing later in the run uses the GPUs.
+        note: called with the backend, ``cpu`` or ``cuda``, before it runs.
 
     Raises:
         DeviceError: the GPU failed, and the CPU may not take over.
     """
     if options.backend == "cpu":
+        note("cpu")
         return on_cpu()
     try:
+        note("cuda")
         return on_gpu()
     except DeviceError as error:
         if not (options.may_fall_back and may_begin_again()):
@@ -258,6 +224,7 @@ def on_backend(
     _LOG.warning("%s; continuing on the CPU", cause)
     if gives_back:
         leave_gpus(options.gpus)
+    note("cpu")
     return on_cpu()
 
 

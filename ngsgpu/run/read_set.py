@@ -7,16 +7,15 @@ stages alike; ``write`` and the like of a run read the inputs again.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
+from ngsgpu.device.memory import format_size
 from ngsgpu.errors import UsageError
 from ngsgpu.io.compress.source import is_compressed
 from ngsgpu.io.inputs import ReadFiles, keep_streams, pair_inputs, warn_of_mates
@@ -25,14 +24,13 @@ from ngsgpu.io.paths import Paths, check_distinct
 from ngsgpu.io.reread import unchanged
 from ngsgpu.io.text.reader import PhredOffset
 from ngsgpu.readset import ReadSet
-from ngsgpu.run.options import Contents, HostPlan, RunOptions, chunk_bytes_within, on_backend
+from ngsgpu.run.options import Contents, ReadSetPlan, RunOptions, chunk_bytes_within, on_backend
 from ngsgpu.run.progress import Progress, say_if_compiling
 from ngsgpu.run.staged import Parameters, StagedRun
-from ngsgpu.run.statistics import RunStatistics
+from ngsgpu.run.statistics import RunStatistics, with_statistics
 
 P = TypeVar("P", bound=Parameters)
 R = TypeVar("R", bound=StagedRun[Any])
-M = TypeVar("M", bound=HostPlan)
 S = TypeVar("S", bound=RunStatistics)
 T = TypeVar("T")
 
@@ -50,21 +48,19 @@ class OpenFiles(NamedTuple):
 
 
 @dataclass(frozen=True)
-class ReadSetDriver(Generic[P, R, M]):
+class ReadSetDriver(Generic[P, R]):
     """Runs a stage.
 
     Attributes:
         parameters: makes the default parameters.
         on_cpu: the run on the CPU.
         on_gpu: imports the run on GPUs.
-        plan: plans the memory, of parameters, contents, ``threads`` and ``budget_bytes``.
         needs_pairs: the error for reads without mates; empty if they do.
     """
 
     parameters: Callable[[], P]
     on_cpu: type[R]
     on_gpu: Callable[[], type[R]]
-    plan: Callable[..., M]
     needs_pairs: str = ""
 
     def lanes(self, in1: Paths, in2: Paths, interleaved: bool) -> list[ReadFiles]:
@@ -108,20 +104,28 @@ class ReadSetDriver(Generic[P, R, M]):
             OutputError: an output cannot be written; none was.
         """
         chosen, options = parameters or self.parameters(), options or RunOptions()
-        paths = outputs if stats is None else [*outputs, str(stats)]
-        begin = time.monotonic()
-        with _open_files(lanes, paths, options) as files, Progress(options.progress) as progress:
+        check_distinct(
+            [path for lane in lanes for path in lane.inputs],
+            [*outputs, *([] if stats is None else [str(stats)])],
+        )
+        warn_of_mates(lanes)
+        say_if_compiling()
 
-            def run(kind: type[R]) -> S:
-                with kind(chosen, options, phred_offset, progress) as run:
-                    run.read(files.lanes)
-                    return steps(run, files)
+        def write(output_set: OutputSet) -> S:
+            with (
+                keep_streams(lanes) as kept,
+                unchanged(path for lane in kept for path in lane.inputs),
+                Progress(options.progress) as progress,
+            ):
 
-            statistics = self._on_backend(run, options, lambda: not files.outputs.started)
-            statistics.time_s["total"] = round(time.monotonic() - begin, 3)
-            if stats is not None:
-                files.outputs.write(len(outputs), statistics.to_json().encode())
-        return statistics
+                def run(kind: type[R]) -> S:
+                    with kind(chosen, options, phred_offset, progress) as run:
+                        run.read(kept)
+                        return steps(run, OpenFiles(kept, output_set))
+
+                return self._on_backend(run, options, lambda: not output_set.started)
+
+        return with_statistics(outputs, stats, options, write)
 
     def run_reads(
         self,
@@ -156,21 +160,26 @@ class ReadSetDriver(Generic[P, R, M]):
         parameters: P | None = None,
         phred_offset: PhredOffset = "auto",
         options: RunOptions | None = None,
-    ) -> M:
+    ) -> ReadSetPlan:
         """Read the inputs and plan a run without doing anything else.
 
         Raises:
             InputError: an input cannot be read.
             UsageError: the files are inconsistent.
         """
-        options = options or RunOptions()
+        chosen, options = parameters or self.parameters(), options or RunOptions()
         budget = options.budget
-        return self.plan(
-            parameters or self.parameters(),
-            _measure(self.lanes(in1, in2, interleaved), options, phred_offset, budget),
-            threads=options.threads,
-            budget_bytes=budget,
+        contents = _measure(self.lanes(in1, in2, interleaved), options, phred_offset, budget)
+        plan: ReadSetPlan = self.on_cpu.PLAN(
+            chosen, contents, threads=options.threads, budget_bytes=budget
         )
+        if text := contents.inflated:
+            kept = options.kept_bytes
+            how = "once, and kept for the second reading"
+            if text > kept:
+                how = f"; {format_size(kept)} are kept for the second reading, the rest again"
+            plan = replace(plan, notes=(*plan.notes, f"inflates {format_size(text)} {how}"))
+        return replace(plan, on_gpu=lambda: self.on_gpu().PLAN(plan, chosen, options))
 
     def _on_backend(
         self, run: Callable[[type[R]], T], options: RunOptions, may_begin_again: Callable[[], bool]
@@ -181,30 +190,6 @@ class ReadSetDriver(Generic[P, R, M]):
             lambda: run(self.on_cpu),
             may_begin_again=may_begin_again,
         )
-
-
-@contextmanager
-def _open_files(
-    lanes: Sequence[ReadFiles], outputs: Sequence[str], options: RunOptions
-) -> Iterator[OpenFiles]:
-    """Check and open the files of a run that reads its inputs twice.
-
-    Raises:
-        InputError: an input cannot be read, or changed during the block.
-        UsageError: an output would overwrite an input or another output.
-        OutputError: an output cannot be written; none was.
-    """
-    check_distinct([path for lane in lanes for path in lane.inputs], outputs)
-    warn_of_mates(lanes)
-    say_if_compiling()
-    with (
-        OutputSet(
-            outputs, threads=options.threads, compression_level=options.compress_level
-        ) as output_set,
-        keep_streams(lanes) as kept,
-        unchanged(path for lane in kept for path in lane.inputs),
-    ):
-        yield OpenFiles(kept, output_set)
 
 
 def _measure(

@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 S = TypeVar("S", bound=RunStatistics)
 
 UNITS_PER_TASK = 65536
-_GPU_CHUNK_BYTES = 16 << 20
 _SAMPLE_CHUNK_BYTES = 1 << 20
 
 
@@ -271,7 +270,7 @@ class RecordDriver:
     def _work_on_gpu(self, stage: RecordStage[S], files: Outputs, progress: Progress) -> Any:
         from ngsgpu.device.errors import cuda_errors
         from ngsgpu.device.team import limited_gpu_memory
-        from ngsgpu.run.record_gpu import run_on_gpu
+        from ngsgpu.run.record_gpu import MOST_CHUNK_BYTES, run_on_gpu
 
         options = self._options
         with closing(self._batches(stage, _SAMPLE_CHUNK_BYTES)) as batches:
@@ -289,7 +288,7 @@ class RecordDriver:
                 files,
                 phred_offset=stage.phred_offset,
                 threads=options.threads,
-                chunk_bytes=min(options.chunk_bytes, _GPU_CHUNK_BYTES),
+                chunk_bytes=min(options.chunk_bytes, MOST_CHUNK_BYTES),
                 memory=None if options.gpu_memory is None else stage.gpu_room(options.gpu_memory),
                 advance=shown.advance,
             )

@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Final
 import numpy as np
 
 from ngsgpu.device.pinned import pinned_empty
+from ngsgpu.device.plan import Allocation, MemoryPlan, plan_on_gpu
 from ngsgpu.io.gpu.parse import HEADROOM
 from ngsgpu.io.gpu.records import (
     CHUNK_BYTES,
@@ -28,6 +29,10 @@ from ngsgpu.io.gpu.write import DeviceWriter
 from ngsgpu.io.inputs import ReadFiles
 from ngsgpu.io.output.writer import Outputs
 from ngsgpu.io.text.diagnose import PhredOffset
+from ngsgpu.run.options import RunOptions
+
+MOST_CHUNK_BYTES: Final = 16 << 20
+"""Bytes per chunk of a file, at most."""
 
 logger = logging.getLogger("ngsgpu")
 
@@ -127,6 +132,27 @@ def record_arguments(records: DeviceRecordBatch) -> tuple[Any, ...]:
 def grid_of_tiles(units: int) -> tuple[int]:
     """Grid of the kernels."""
     return (-(-units // TILE_UNITS),)
+
+
+def plan_records_on_gpu(
+    doing: str, tables: Sequence[Allocation], options: RunOptions
+) -> MemoryPlan:
+    """Plan the memory of a run on the current GPU.
+
+    Args:
+        doing: the work.
+        tables: what lies there beside the records.
+        options: memory budget, and bytes per chunk.
+
+    Raises:
+        DeviceError: CUDA does not respond.
+    """
+    chunk_bytes = min(options.chunk_bytes, MOST_CHUNK_BYTES)
+    if options.gpu_memory is not None:
+        room = options.gpu_memory - sum(own.bytes for own in tables)
+        chunk_bytes = min(chunk_bytes, max(MIN_CHUNK, room // MEMORY_PER_CHUNK_BYTE))
+    records = Allocation("records", MEMORY_PER_CHUNK_BYTE * chunk_bytes)
+    return plan_on_gpu(doing, options.gpu_memory, *tables, records)
 
 
 def run_on_gpu(

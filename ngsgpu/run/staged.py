@@ -33,7 +33,7 @@ from ngsgpu.readset.fill import fill_unknown
 from ngsgpu.readset.kmers import KmerSpectrum, count_kmers
 from ngsgpu.run.kept import KeptRecords
 from ngsgpu.run.long_reads import warn_of_long_reads
-from ngsgpu.run.options import Contents, HostPlan, RunOptions, chunk_bytes_within
+from ngsgpu.run.options import Contents, ReadSetPlan, RunOptions, chunk_bytes_within
 from ngsgpu.run.progress import Progress, Stage
 from ngsgpu.run.trimming import warn_of_adapters
 
@@ -45,8 +45,7 @@ def read_within(
     lanes: Sequence[ReadFiles],
     batches: Callable[[ReadFiles], Iterator[tuple[RecordBatch, ...]]],
     builder: ReadSetBuilder,
-    plan: Callable[[Contents], HostPlan],
-    parameters: Any,
+    plan: Callable[[Contents], ReadSetPlan],
     advance: Callable[[int], None],
 ) -> ReadSet:
     """Read all lanes into a read set.
@@ -56,7 +55,6 @@ def read_within(
         batches: reads a lane.
         builder: initially empty.
         plan: computes the memory of a run from its contents.
-        parameters: those of the run.
         advance: called with the number of reads since the last call.
 
     Raises:
@@ -74,8 +72,8 @@ def read_within(
                 builder.reads, builder.bases, builder.longest, lane.paired, builder.nbytes
             )
             needed = plan(found)
-            if needed.total_bytes > needed.budget_bytes:
-                plan(found.times(max(1.0, size / max(1, done)))).check(parameters)
+            if not needed.fits:
+                plan(found.times(max(1.0, size / max(1, done)))).check()
     return builder.finish()
 
 
@@ -186,6 +184,8 @@ class StagedRun(ABC, Generic[P]):
     """What to do with long reads, for a warning."""
     HARM: ClassVar[str]
     """What the stage does with adapters, for a warning."""
+    PLAN: ClassVar[Callable[..., Any]]
+    """Plans the memory: see ``CpuRun`` and ``GpuRun``."""
     backend: ClassVar[str]
     reads: ReadSet | DeviceReadSet
 
@@ -282,11 +282,11 @@ class CpuRun(StagedRun[P]):
     """A run on the CPU."""
 
     backend = "cpu"
-    PLAN: ClassVar[Callable[..., HostPlan]]
+    PLAN: ClassVar[Callable[..., ReadSetPlan]]
     """Plans the memory, of parameters, contents, ``threads`` and ``budget_bytes``."""
     reads: ReadSet
 
-    def plan(self, contents: Contents) -> HostPlan:
+    def plan(self, contents: Contents) -> ReadSetPlan:
         """Memory that the run needs for some reads."""
         return self.PLAN(
             self.parameters, contents, threads=self.options.threads, budget_bytes=self.budget
@@ -324,7 +324,6 @@ class CpuRun(StagedRun[P]):
                 batches,
                 builder,
                 self.plan,
-                self.parameters,
                 stage.advance,
             )
         self.look_at(sample, lanes)
@@ -335,7 +334,7 @@ class CpuRun(StagedRun[P]):
         if self.options.memory is None:  # what the reads take is taken already
             self.budget += reads.nbytes
 
-    def check_memory(self) -> HostPlan:
+    def check_memory(self) -> ReadSetPlan:
         """Check that the run fits into memory, before building its tables; gives back its plan.
 
         Raises:
@@ -345,8 +344,8 @@ class CpuRun(StagedRun[P]):
         plan = self.plan(
             Contents(reads.reads, reads.bases, reads.max_length, reads.paired, reads.nbytes)
         )
-        if plan.total_bytes + self.kept.nbytes > plan.budget_bytes:
+        if plan.total + self.kept.nbytes > plan.budget:
             self.kept.drop()
-        self.memory["planned_bytes"] = plan.total_bytes
-        plan.check(self.parameters)
+        self.memory["planned_bytes"] = plan.total
+        plan.check()
         return plan

@@ -6,13 +6,16 @@ import json
 import resource
 import socket
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, TypeVar
 
 from ngsgpu._version import __version__
 from ngsgpu.device.leases import lease_entry, utc
-from ngsgpu.io.output.atomic import write_text_atomically
+from ngsgpu.io.output.atomic import AtomicFile, write_text_atomically
+from ngsgpu.io.output.writer import OutputSet
 from ngsgpu.run.options import RunOptions
 
 if TYPE_CHECKING:
@@ -24,6 +27,9 @@ if TYPE_CHECKING:
 
 _FIRST: Final = ("sample", "backend", "device", "job", "command", "parameters")
 _LAST: Final = ("time_s", "memory", "gpu_memory")
+
+
+S = TypeVar("S", bound="RunStatistics")
 
 
 def _job(seconds: float, lease: Mapping[str, Any]) -> dict[str, Any]:
@@ -62,6 +68,62 @@ def write_program_statistics(
         "time_s": {"total": round(seconds, 3)},
     }
     write_text_atomically(path, json.dumps(document, indent=1) + "\n")
+
+
+def with_statistics(
+    outputs: Sequence[str],
+    stats: str | Path | None,
+    options: RunOptions,
+    run: Callable[[OutputSet], S],
+) -> S:
+    """Run with outputs that appear together with the statistics, which get the time of the run.
+
+    Args:
+        outputs: the files.
+        stats: JSON file for the statistics; None: there is none.
+        options: threads, and level of compression.
+        run: writes all outputs.
+
+    Raises:
+        OutputError: an output cannot be written; none was.
+    """
+    begin = time.monotonic()
+    paths = [*outputs, *([] if stats is None else [str(stats)])]
+    with OutputSet(
+        paths, threads=options.threads, compression_level=options.compress_level
+    ) as files:
+        statistics = run(files)
+        statistics.time_s["total"] = round(time.monotonic() - begin, 3)
+        if stats is not None:
+            files.write(len(outputs), statistics.to_json().encode())
+    return statistics
+
+
+@contextmanager
+def statistics_file(
+    path: str | Path | None,
+) -> Iterator[Callable[[RunStatistics], list[AtomicFile]]]:
+    """A file of statistics that appears together with what a run makes.
+
+    Args:
+        path: the file; None: there is none.
+
+    Yields:
+        A function that takes the statistics, and gives back the complete file, to be committed.
+
+    Raises:
+        OutputError: it cannot be written.
+    """
+    with ExitStack() as opened:
+        files = [opened.enter_context(AtomicFile(own)) for own in (path,) if own is not None]
+
+        def complete(statistics: RunStatistics) -> list[AtomicFile]:
+            for file in files:
+                file.write(statistics.to_json().encode())
+                file.close()
+            return files
+
+        yield complete
 
 
 def totals_of(reads: ReadSet | DeviceReadSet, **more: int) -> dict[str, int]:
@@ -108,7 +170,7 @@ class RunStatistics:
         cls,
         options: RunOptions,
         backend: str,
-        parameters: DataclassInstance,
+        parameters: DataclassInstance | None,
         /,
         **entries: Any,
     ) -> Self:
@@ -117,9 +179,10 @@ class RunStatistics:
         Args:
             options: of the run.
             backend: ``cpu`` or ``cuda``.
-            parameters: of the stage.
+            parameters: of the stage; None without any but those of the entries.
             entries: the stage's own, and entries that are added to ``parameters`` and ``memory``.
         """
+        own = {} if parameters is None else asdict(parameters)
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
         head = {
             "backend": backend,
@@ -127,7 +190,7 @@ class RunStatistics:
             "command": list(options.command),
         }
         added = {
-            "parameters": asdict(parameters) | entries.get("parameters", {}),
+            "parameters": own | entries.get("parameters", {}),
             "memory": {"peak_rss_bytes": peak} | entries.get("memory", {}),
         }
         return cls(**head | entries | added)

@@ -17,7 +17,7 @@ from ngsgpu.pool import Shared, working
 from ngsgpu.readset import ReadSet
 from ngsgpu.readset.kmers import estimate_coverage
 from ngsgpu.run.edited import EditingRun
-from ngsgpu.run.options import INTERPRETER_BYTES, Contents, HostPlan
+from ngsgpu.run.options import INTERPRETER_BYTES, Contents, ReadSetPlan
 from ngsgpu.run.staged import CpuRun
 from ngsgpu.spectrum import cpu
 from ngsgpu.spectrum.counts import (
@@ -70,20 +70,14 @@ class SpectrumCorrections:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SpectrumPlan(HostPlan):
-    """Memory that a spectrum correction needs; see ``HostPlan``.
+class SpectrumPlan(ReadSetPlan):
+    """Memory that a spectrum correction needs; see ``ReadSetPlan``.
 
     Attributes:
         part_bits: k-mers are counted in 2^this parts.
     """
 
-    DOING = "correcting"
     part_bits: int
-
-    def lines(self) -> list[str]:
-        """The plan for people."""
-        reads, memory = HostPlan.lines(self)
-        return [reads, f"k-mers   counted in {1 << self.part_bits:,} parts", memory]
 
 
 def plan_spectrum(
@@ -105,8 +99,9 @@ def plan_spectrum(
     while part_bits < _MAX_PART_BITS and contents.bases * 10 >> part_bits > room:
         part_bits += 1
     return SpectrumPlan(
+        doing=f"correcting {contents.count()}",
         contents=contents,
-        tables=1,
+        quality_bits=parameters.quality_bits,
         part_bits=part_bits,
         allocations=(
             Allocation("reads", read_bytes),
@@ -114,7 +109,8 @@ def plan_spectrum(
             Allocation("k-mers", table_bytes),
             Allocation("other", other_bytes),
         ),
-        budget_bytes=budget_bytes,
+        budget=budget_bytes,
+        notes=(contents.line(), f"k-mers   counted in {1 << part_bits:,} parts"),
     )
 
 

@@ -20,12 +20,10 @@ from ngsgpu.device.arena import room as room_in_arena
 from ngsgpu.device.cuda.kernels import THREADS, KernelModule, grid_for
 from ngsgpu.device.cuda.sort import radix_sort
 from ngsgpu.device.cuda.structs import Struct, fields_of
-from ngsgpu.device.memory import format_size
 from ngsgpu.device.pinned import to_device
-from ngsgpu.device.plan import ADVICE
+from ngsgpu.device.plan import Allocation, MemoryPlan
 from ngsgpu.device.spread import seen_from_here
 from ngsgpu.device.team import here
-from ngsgpu.errors import DeviceMemoryError
 from ngsgpu.kmers.gpu import distinct_of, row_bytes
 from ngsgpu.kmers.kept import KeptKmers, kept_bytes
 from ngsgpu.readset.gpu import DeviceReadSet
@@ -107,12 +105,12 @@ def divide_kmers(reads: DeviceReadSet, k: int, rows: int, gpus: int = 1) -> list
     if gpus == 1 and occurrences <= rows:
         return [[Part(0, 1 << PART_BITS, occurrences)]]
     sizes = _part_sizes(reads, k)
-    if max(sizes) > rows:
-        raise DeviceMemoryError(
-            f"{max(sizes):,} k-mers are to be counted at a time, which takes "
-            f"{format_size(row_bytes(1) * max(sizes))} of GPU memory, and "
-            f"{format_size(row_bytes(1) * rows)} may be used; {ADVICE}"
-        )
+    largest = Allocation("k-mers", row_bytes(1) * max(sizes))
+    MemoryPlan(
+        doing=f"counting {max(sizes):,} k-mers at a time",
+        allocations=(largest,),
+        budget=row_bytes(1) * rows,
+    ).check()
     up_to = np.cumsum([0, *sizes])
     ends = np.searchsorted(up_to, [up_to[-1] * gpu // gpus for gpu in range(gpus)]).tolist()
     ends.append(len(sizes))

@@ -15,13 +15,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from ngsgpu.device.arena import ALIGNMENT
-from ngsgpu.device.plan import ROUNDING_BYTES, UNDIVIDED, Allocation, MemoryPlan, first_fitting
+from ngsgpu.device.plan import ROUNDING_BYTES, Allocation, first_fitting
 from ngsgpu.device.spread import share_bytes
 from ngsgpu.kmers.gpu import row_bytes
 from ngsgpu.kmers.kept import kept_bytes
 from ngsgpu.readset.gpu import ReadMemory, divided_bytes, reading_bytes
 from ngsgpu.readset.gpu_divided import whole_or_divided
-from ngsgpu.run.gpu_plan import plan_free_memory
+from ngsgpu.readset.gpu_plan import UNDIVIDED, TeamPlan
+from ngsgpu.run.gpu_run import plan_free_memory
 from ngsgpu.spectrum.gpu import MOST_ROWS, filter_words, table_bytes
 from ngsgpu.spectrum.gpu_correct import (
     BATCH_BYTES,
@@ -52,7 +53,7 @@ _LEAST_ROWS: Final = 1 << 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SpectrumGpuPlan(MemoryPlan):
+class SpectrumGpuPlan(TeamPlan):
     """The memory of a spectrum correction on each of its GPUs.
 
     Attributes:
@@ -76,7 +77,7 @@ class SpectrumGpuPlan(MemoryPlan):
         """The plan for the statistics."""
         return {
             # Without arguments, super() does not work in a dataclass with slots.
-            **MemoryPlan.document(self),
+            **TeamPlan.document(self),
             "kept_bytes": self.kept,
             "kmers_at_a_time": self.rows,
             "reads_on_host": list(self.moved_reads),

@@ -14,6 +14,7 @@ from ngsgpu.io.inputs import ReadFiles
 from ngsgpu.io.output.writer import OutputSet
 from ngsgpu.run.gpu_run import EditingGpuRun
 from ngsgpu.spectrum.cpu_run import Run, SpectrumCorrections, SpectrumOnCpu
+from ngsgpu.spectrum.gpu_plan import plan_for_this_gpu
 from ngsgpu.spectrum.gpu_team import SpectrumTeam
 from ngsgpu.spectrum.params import SpectrumParameters
 
@@ -22,6 +23,7 @@ class SpectrumOnGpu(EditingGpuRun[SpectrumParameters], Run):
     """See ``Run``."""
 
     ON_CPU = SpectrumOnCpu
+    PLAN = staticmethod(plan_for_this_gpu)
     _team: SpectrumTeam | None = None
 
     def copy_inputs(self, lanes: Sequence[ReadFiles], outputs: OutputSet) -> None:

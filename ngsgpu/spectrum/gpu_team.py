@@ -16,11 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.device.arena import ALIGNMENT, Arena, persistent
-from ngsgpu.device.memory import format_size
-from ngsgpu.device.plan import ADVICE
+from ngsgpu.device.plan import Allocation, MemoryPlan
 from ngsgpu.device.spread import share_bytes, spread_arena
 from ngsgpu.device.team import Team, free_unused
-from ngsgpu.errors import DeviceMemoryError
 from ngsgpu.io.output.edits import Edits
 from ngsgpu.kmers.kept import KeptKmers
 from ngsgpu.kmers.params import MAX_COUNT
@@ -237,12 +235,12 @@ class SpectrumTeam:
         self._team.each(hold)
 
     def _require(self, needed: int, room: int, kept: list[KeptKmers]) -> None:
-        if needed > room:
-            size = sum(own.size for own in kept)
-            raise DeviceMemoryError(
-                f"the set of {size:,} k-mers takes {format_size(needed)} of GPU memory and "
-                f"{format_size(room)} are left; {ADVICE}"
-            )
+        size = sum(own.size for own in kept)
+        MemoryPlan(
+            doing=f"the set of {size:,} k-mers",
+            allocations=(Allocation("k-mers", needed),),
+            budget=room,
+        ).check()
 
     def correct(
         self, k: int, *, trim: bool = False, advance: Advance = lambda reads: None

@@ -19,8 +19,6 @@ from ngsgpu.spectrum.cpu_run import (
     Run,
     SpectrumCorrections,
     SpectrumOnCpu,
-    SpectrumPlan,
-    plan_spectrum,
 )
 from ngsgpu.spectrum.outputs import ByClass, class_paths
 from ngsgpu.spectrum.params import SpectrumParameters
@@ -117,7 +115,5 @@ def _on_gpu() -> type[Run]:
     return SpectrumOnGpu
 
 
-_DRIVER = ReadSetDriver[SpectrumParameters, Run, SpectrumPlan](
-    SpectrumParameters, SpectrumOnCpu, _on_gpu, plan_spectrum
-)
+_DRIVER = ReadSetDriver[SpectrumParameters, Run](SpectrumParameters, SpectrumOnCpu, _on_gpu)
 plan_files = _DRIVER.plan_files

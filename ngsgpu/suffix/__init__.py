@@ -9,11 +9,12 @@ from ngsgpu.lazy import on_first_use
 
 if TYPE_CHECKING:
     from ngsgpu.suffix.array import is_suffix_array, suffix_array
-    from ngsgpu.suffix.build import IndexSummary, build_index, plan_index
+    from ngsgpu.suffix.build import build_index, plan_index
     from ngsgpu.suffix.check import is_index
     from ngsgpu.suffix.fm import FmIndex, fm_index
     from ngsgpu.suffix.params import FORMATS, Format, QueryParameters
-    from ngsgpu.suffix.query.run import QuerySummary, Searcher, query_files
+    from ngsgpu.suffix.query.run import Searcher, query_files
+    from ngsgpu.suffix.stats import IndexSummary, QuerySummary
     from ngsgpu.suffix.store import open_index
 
 __all__ = [

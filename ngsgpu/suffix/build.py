@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.device.memory import format_size
-from ngsgpu.errors import HostMemoryError
+from ngsgpu.device.plan import Allocation, HostPlan, MemoryPlan, gpu_memory
 from ngsgpu.io.output.atomic import AtomicFile, check_distinct, commit_all
 from ngsgpu.io.output.folder import check_place
 from ngsgpu.run.options import INTERPRETER_BYTES, RunOptions, on_backend
 from ngsgpu.run.progress import Progress, say_if_compiling
+from ngsgpu.run.statistics import statistics_file
 from ngsgpu.sequence.codec import LETTERS
 from ngsgpu.suffix import bwa
 from ngsgpu.suffix.array import place_bytes, suffix_array
@@ -24,32 +25,16 @@ from ngsgpu.suffix.fm import SAMPLED, FmIndex, fm_index, word_count
 from ngsgpu.suffix.params import Format
 from ngsgpu.suffix.places import SequencePlaces
 from ngsgpu.suffix.reference import Reference, read_reference
+from ngsgpu.suffix.stats import IndexSummary
 from ngsgpu.suffix.store import KIND, save_index
 
 _END: int = ord("$")
 """Behind each sequence of a text."""
 
-
-@dataclass(frozen=True, slots=True)
-class IndexSummary:
-    """Summary of an indexing run.
-
-    Attributes:
-        sequences: their number.
-        bases: their letters.
-        replaced: letters other than A, C, G and T.
-    """
-
-    sequences: int
-    bases: int
-    replaced: int
-
-    def summary(self) -> list[str]:
-        """Lines for people."""
-        return [
-            f"{self.sequences:,} sequences of {self.bases:,} bases, "
-            f"{self.replaced:,} of them ambiguous"
-        ]
+Finish = Callable[[Reference, str], list[AtomicFile]]
+"""Makes the statistics, of a reference and the backend that sorted it: complete files."""
+Note = Callable[[str], object]
+"""Called with the backend."""
 
 
 def build_index(
@@ -57,6 +42,8 @@ def build_index(
     prefix: str | Path,
     kind: Format = "bwa",
     options: RunOptions | None = None,
+    *,
+    stats: str | Path | None = None,
 ) -> IndexSummary:
     """Index sequences.
 
@@ -65,6 +52,7 @@ def build_index(
         prefix: of BWA's five files, or the folder of another format.
         kind: ``bwa``, ``fm``, ``bwt`` or ``sa``; see ``ngsgpu.suffix.store``.
         options: backend, threads, memory and progress; do not affect the result.
+        stats: JSON file for the statistics.
 
     Raises:
         InputError: the sequences cannot be read, or the folder holds something else.
@@ -72,52 +60,59 @@ def build_index(
         HostMemoryError: the memory is too small.
         UsageError: an output is the input.
     """
+    started = time.monotonic()
     options = options or RunOptions()
     say_if_compiling()
-    if kind != "bwa":
-        check_place(prefix, KIND)
-        reference = _indexed(
-            path, kind, options, lambda own: _build_folder(own, prefix, kind, options)
-        )
-    else:
-        reference = _build_bwa(path, prefix, options)
-    return IndexSummary(
-        sequences=len(reference.sequences),
-        bases=len(reference.codes),
-        replaced=sum(int(one.holes[:, 1].sum()) for one in reference.sequences),
-    )
+    done: list[IndexSummary] = []
+    with statistics_file(stats) as complete:
+
+        def finish(reference: Reference, backend: str) -> list[AtomicFile]:
+            """Files to be committed together with those of the index."""
+            summary = IndexSummary.begun(
+                options,
+                backend,
+                None,
+                parameters={"format": kind},
+                sequences=len(reference.sequences),
+                bases=len(reference.codes),
+                replaced=sum(int(one.holes[:, 1].sum()) for one in reference.sequences),
+                time_s={"total": round(time.monotonic() - started, 3)},
+            )
+            done.append(summary)
+            return complete(summary)
+
+        if kind != "bwa":
+            check_place(prefix, KIND)
+            _indexed(
+                path, kind, options, lambda own: _build_folder(own, prefix, kind, options, finish)
+            )
+        else:
+            _build_bwa(path, prefix, options, finish)
+    return done[0]
 
 
 def plan_index(
     path: str | Path, kind: Format = "bwa", options: RunOptions | None = None
-) -> list[str]:
-    """Describe what memory and disk indexing would take; reads the sequences, writes nothing.
+) -> HostPlan:
+    """Plan the memory of an index; reads the sequences, writes nothing.
 
     Arguments and errors are those of ``build_index``.
     """
     options = options or RunOptions()
     reference = read_reference(path, options.threads)
     bases, sequences = len(reference.codes), len(reference.sequences)
-    needed = host_bytes(bases, sequences, kind, on_gpu=options.backend == "cuda")
-    lines = [
-        f"input    {sequences:,} sequences of {bases:,} bases",
-        f"memory   {format_size(needed)} of {format_size(options.budget)}",
-    ]
-    if options.backend == "cuda":
-        from ngsgpu.device.plan import gpu_memory
+    gpus, limit = options.gpus, options.gpu_memory
 
-        budget = gpu_memory(options.gpu_memory).budget
+    def plan_there() -> MemoryPlan:
         if kind in ("sa", "bwt"):
-            from ngsgpu.suffix.gpu_team import planned_bytes
+            from ngsgpu.suffix.gpu_team import plan_on_gpus
 
-            needed = planned_bytes(bases + sequences, options.gpus, options.gpu_memory)
-            lines.append(f"GPU      {format_size(needed)} of {format_size(budget)}")
-        else:
-            from ngsgpu.suffix.bucket import plan_buckets
+            return plan_on_gpus(bases + sequences, gpus, limit)
+        from ngsgpu.suffix.bucket import plan_buckets
 
-            lines.append(f"GPU      {plan_buckets(2 * bases, budget).line()}")
-    check_memory(bases, sequences, kind, options)
-    return lines
+        return plan_buckets(2 * bases, gpu_memory(limit).budget)
+
+    return replace(plan_memory(bases, sequences, kind, options), on_gpu=plan_there)
 
 
 def _indexed(
@@ -128,14 +123,15 @@ def _indexed(
         with progress.stage("reading", unit="bases") as stage:
             reference = read_reference(path, options.threads)
             stage.advance(len(reference.codes))
-        check_memory(len(reference.codes), len(reference.sequences), kind, options)
+        plan_memory(len(reference.codes), len(reference.sequences), kind, options).check()
         with progress.stage("sorting", unit="bases") as stage:
             build(reference)
             stage.advance(len(reference.codes))
     return reference
 
 
-def _build_bwa(path: str | Path, prefix: str | Path, options: RunOptions) -> Reference:
+def _build_bwa(path: str | Path, prefix: str | Path, options: RunOptions, finish: Finish) -> None:
+    backends: list[str] = []
     outputs = [f"{prefix}{ending}" for ending in (*bwa.ENDINGS, bwa.SUMS)]
     check_distinct([path], outputs)
 
@@ -146,7 +142,7 @@ def _build_bwa(path: str | Path, prefix: str | Path, options: RunOptions) -> Ref
         holes.write(bwa.hole_text(reference))
         annotations.write(bwa.annotation_text(reference))
         packed.write(bwa.packed_bases(reference.codes, options.threads).data)
-        index = _index_of(reference, options)
+        index = _index_of(reference, options, backends.append)
         bwa.write_transform(index, transform.write)
         bwa.write_sample(index, sample.write)
         sums.write(bwa.sums_text(summed))
@@ -154,33 +150,36 @@ def _build_bwa(path: str | Path, prefix: str | Path, options: RunOptions) -> Ref
     with contextlib.ExitStack() as opened:
         files = [opened.enter_context(AtomicFile(output)) for output in outputs]
         reference = _indexed(path, "bwa", options, build)
-        commit_all(files)
-    return reference
+        commit_all([*files, *finish(reference, backends[-1])])
 
 
 def _build_folder(
-    reference: Reference, folder: str | Path, kind: Format, options: RunOptions
+    reference: Reference, folder: str | Path, kind: Format, options: RunOptions, finish: Finish
 ) -> None:
     names = [one.name for one in reference.sequences]
     starts = [one.start for one in reference.sequences]
     places = SequencePlaces(names, np.array([*starts, len(reference.codes)], dtype=np.int64))
     arrays: dict[str, NDArray[Any]]
     values: dict[str, Any] = {}
+    backends: list[str] = []
     if kind == "fm":
-        index = _index_of(reference, options)
+        index = _index_of(reference, options, backends.append)
         arrays = {"words": index.words, "sample": index.sample}
         values = {"primary": index.primary, "totals": index.totals.tolist()}
     else:
         text = letters_of(reference)
-        array = _array_of(text, options)
+        array = _array_of(text, options, backends.append)
         if kind == "sa":
             arrays = {"text": text, "places": array}
         else:
             arrays = {"text": text, "transform": transform_of(text, array)}
-    save_index(folder, kind, places, arrays, values, options.threads)
+    save_index(
+        folder, kind, places, arrays, values, options.threads,
+        also=lambda: finish(reference, backends[-1]),
+    )  # fmt: skip
 
 
-def _index_of(reference: Reference, options: RunOptions) -> FmIndex:
+def _index_of(reference: Reference, options: RunOptions, note: Note) -> FmIndex:
     """The FM index of both strands."""
 
     def on_gpu() -> FmIndex:
@@ -190,14 +189,14 @@ def _index_of(reference: Reference, options: RunOptions) -> FmIndex:
 
     def on_cpu() -> FmIndex:
         size = len(reference.codes), len(reference.sequences)
-        check_memory(*size, "fm", replace(options, backend="cpu"))
+        plan_memory(*size, "fm", replace(options, backend="cpu")).check()
         text = reference.both_strands()
         return fm_index(text, suffix_array(text), options.threads)
 
-    return on_backend(options, on_gpu, on_cpu)
+    return on_backend(options, on_gpu, on_cpu, note=note)
 
 
-def _array_of(text: NDArray[np.uint8], options: RunOptions) -> NDArray[Any]:
+def _array_of(text: NDArray[np.uint8], options: RunOptions, note: Note) -> NDArray[Any]:
     """The suffix array of a text."""
 
     def on_gpu() -> NDArray[Any]:
@@ -205,7 +204,7 @@ def _array_of(text: NDArray[np.uint8], options: RunOptions) -> NDArray[Any]:
 
         return suffix_array_on_gpus(text, gpus=options.gpus, limit=options.gpu_memory)
 
-    return on_backend(options, on_gpu, lambda: suffix_array(text))
+    return on_backend(options, on_gpu, lambda: suffix_array(text), note=note)
 
 
 def letters_of(reference: Reference) -> NDArray[np.uint8]:
@@ -234,45 +233,34 @@ def transform_of(text: NDArray[np.uint8], array: NDArray[Any]) -> NDArray[np.uin
     return transform
 
 
-def host_bytes(bases: int, sequences: int, kind: Format, *, on_gpu: bool) -> int:
-    """Most memory of the host that an index takes while it is made.
-
-    Args:
-        bases: of the sequences.
-        sequences: their number.
-        kind: of the index.
-        on_gpu: whether suffixes are sorted on a GPU.
-    """
-    if kind in ("sa", "bwt"):
-        # The codes, the text, its suffix array, and the transform or, on a GPU, nothing more.
-        size = bases + sequences
-        array = place_bytes(size) * (2 if kind == "bwt" else 1)
-        return INTERPRETER_BYTES + bases + size * (2 + array)
-    size = 2 * bases
-    index = 4 * word_count(size) + 8 * (size // SAMPLED)
-    if on_gpu:
-        return INTERPRETER_BYTES + bases + bases // 4 + index
-    return INTERPRETER_BYTES + bases + size * (1 + place_bytes(size)) + index
-
-
-def check_memory(bases: int, sequences: int, kind: Format, options: RunOptions) -> None:
-    """Refuse an index whose making does not fit into the memory.
+def plan_memory(bases: int, sequences: int, kind: Format, options: RunOptions) -> HostPlan:
+    """Plan the memory of the host for making an index.
 
     Args:
         bases: bases of all sequences.
         sequences: number of sequences.
         kind: format of the index.
         options: backend and memory budget.
-
-    Raises:
-        HostMemoryError: it does not.
     """
-    on_gpu = options.backend == "cuda"
-    needed = host_bytes(bases, sequences, kind, on_gpu=on_gpu)
-    if needed > options.budget:
-        advice = "" if on_gpu or kind in ("sa", "bwt") else ", a GPU"
-        raise HostMemoryError(
-            f"indexing {bases:,} bases takes {format_size(needed)} of memory and "
-            f"{format_size(options.budget)} may be used; use `memory='{-(-needed >> 20)}M'` on a "
-            f"machine that has it{advice}, or bwa index"
-        )
+    on_gpu, remedies = options.backend == "cuda", ["bwa index"]
+    if kind in ("sa", "bwt"):
+        # The codes, the text, its suffix array, and the transform or, on a GPU, nothing more.
+        size = bases + sequences
+        parts = {"text": 2 * size, "array": size * place_bytes(size) * (2 if kind == "bwt" else 1)}
+    else:
+        size = 2 * bases
+        parts = {"index": 4 * word_count(size) + 8 * (size // SAMPLED)}
+        if on_gpu:
+            parts["text"] = bases // 4
+        else:
+            parts["text and array"] = size * (1 + place_bytes(size))
+            remedies.append("a GPU")
+    parts = {"program": INTERPRETER_BYTES, "bases": bases, **parts}
+    return HostPlan(
+        doing=f"indexing {bases:,} bases",
+        allocations=tuple(Allocation(name, own) for name, own in parts.items()),
+        budget=options.budget,
+        remedies=tuple(remedies),
+        sizes={"sequences": sequences, "bases": bases},
+        notes=(f"input    {sequences:,} sequences of {bases:,} bases",),
+    )

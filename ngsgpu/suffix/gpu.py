@@ -16,11 +16,9 @@ from numpy.typing import NDArray
 from ngsgpu.device.cuda.kernels import KernelModule
 from ngsgpu.device.cuda.sort import ARGSORT_BYTES, radix_argsort
 from ngsgpu.device.errors import cuda_errors
-from ngsgpu.device.memory import format_size
 from ngsgpu.device.pinned import to_device
-from ngsgpu.device.plan import gpu_memory
+from ngsgpu.device.plan import Allocation, MemoryPlan, plan_on_gpu
 from ngsgpu.device.team import limited_gpu_memory
-from ngsgpu.errors import DeviceMemoryError
 
 KERNELS: Final = KernelModule("ngsgpu.suffix")
 MOST_LETTERS: Final = (1 << 31) - 1
@@ -35,33 +33,18 @@ FIRST_LETTERS: Final = 8
 _FIRST_BASES: Final = 32
 
 
-def check_fit(size: int, limit: int | None) -> int:
-    """Refuse a text that does not fit into the GPU's memory.
+def plan_array(size: int, limit: int | None) -> MemoryPlan:
+    """Plan the suffix array of a text on the current GPU.
 
     Args:
         size: its letters.
         limit: GPU memory that may be used, in bytes; None: free memory.
-
-    Returns:
-        Bytes that it takes.
-
-    Raises:
-        DeviceMemoryError: it does not.
     """
-    needed = size * _LETTER_BYTES
-    budget = gpu_memory(limit).budget
-    if not fits(size, limit):
-        raise DeviceMemoryError(
-            f"the suffix array of {size:,} letters takes {format_size(needed)} of GPU memory and "
-            f"{format_size(budget)} may be used, for at most {MOST_LETTERS:,} letters; use "
-            "`backend='cpu'`"
-        )
-    return needed
-
-
-def fits(size: int, limit: int | None) -> bool:
-    """Whether a text of ``size`` letters can be sorted on the current GPU; see ``check_fit``."""
-    return size <= MOST_LETTERS and size * _LETTER_BYTES <= gpu_memory(limit).budget
+    return plan_on_gpu(
+        f"the suffix array of {size:,} letters", limit,
+        Allocation("letters", size * _LETTER_BYTES),
+        beyond=f"{MOST_LETTERS:,} letters" if size > MOST_LETTERS else "",
+    )  # fmt: skip
 
 
 def suffix_array_on_gpu(
@@ -81,7 +64,7 @@ def suffix_array_on_gpu(
     if len(text) == 0:
         return np.empty(0, dtype=np.int32)
     with limited_gpu_memory(limit), cuda_errors("sorting suffixes on the GPU"):
-        check_fit(len(text), limit)
+        plan_array(len(text), limit).check()
         home: NDArray[np.uint32] = _sorted(to_device(text), bases).get()
         return home.view(np.int32)
 

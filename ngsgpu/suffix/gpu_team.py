@@ -20,18 +20,15 @@ from ngsgpu.collectives import Exchange, by_ranges, partition, shuffle, sorted_s
 from ngsgpu.collectives.rows import Table, even_splitters, sample_of
 from ngsgpu.device.cuda.sort import order_of_rows
 from ngsgpu.device.errors import cuda_errors
-from ngsgpu.device.memory import format_size
 from ngsgpu.device.pinned import to_device
-from ngsgpu.device.plan import gpu_memory
+from ngsgpu.device.plan import Allocation, MemoryPlan, gpu_memory
 from ngsgpu.device.team import Team, limited_gpu_memory
-from ngsgpu.errors import DeviceMemoryError
 from ngsgpu.suffix.array import Places
 from ngsgpu.suffix.gpu import (
     FIRST_LETTERS,
     KERNELS,
     MOST_LETTERS,
-    check_fit,
-    fits,
+    plan_array,
     suffix_array_on_gpu,
 )
 
@@ -57,53 +54,41 @@ def suffix_array_on_gpus(
         DeviceMemoryError: it does not fit.
         DeviceError: CUDA fails.
     """
-    if gpus == 1 or fits(len(text), limit):
+    if gpus == 1 or plan_array(len(text), limit).fits:
         return suffix_array_on_gpu(text, limit=limit)
     with limited_gpu_memory(limit, gpus), cuda_errors("sorting suffixes on several GPUs"):
         team = Team(gpus)
-        check_team_fit(len(text), team, limit)
+        plan_team(len(text), team, limit).check()
         return sorted_by_team(text, Exchange(team))
 
 
-def planned_bytes(size: int, gpus: int, limit: int | None) -> int:
-    """GPU memory that the suffix array of a text takes, on each of the GPUs that sort it.
+def plan_on_gpus(size: int, gpus: int, limit: int | None) -> MemoryPlan:
+    """Plan the suffix array of a text on each of the GPUs that sort it.
 
     Args:
         size: its letters.
         gpus: how many may be used.
         limit: memory that may be used on each, in bytes; None: free memory.
-
-    Raises:
-        DeviceMemoryError: it does not fit.
     """
-    if gpus == 1 or fits(size, limit):
-        return check_fit(size, limit)
-    return check_team_fit(size, Team(gpus), limit)
+    alone = plan_array(size, limit)
+    return alone if gpus == 1 or alone.fits else plan_team(size, Team(gpus), limit)
 
 
-def check_team_fit(size: int, team: Team, limit: int | None) -> int:
-    """Refuse a text that does not fit into the memory of several GPUs.
+def plan_team(size: int, team: Team, limit: int | None) -> MemoryPlan:
+    """Plan the suffix array of a text on each of several GPUs.
 
     Args:
         size: its letters.
         team: the GPUs.
         limit: memory that may be used on each, in bytes; None: free memory.
-
-    Returns:
-        Bytes that it takes of each.
-
-    Raises:
-        DeviceMemoryError: it does not.
     """
-    needed = int(_UNEVEN * _LETTER_BYTES[_kind(size).itemsize] * size / len(team))
-    budget = min(team.each(lambda member: gpu_memory(limit).budget))
-    if needed > budget:
-        raise DeviceMemoryError(
-            f"the suffix array of {size:,} letters takes {format_size(needed)} of each of "
-            f"{len(team)} GPUs and {format_size(budget)} may be used; use more GPUs, or "
-            "`backend='cpu'`"
-        )
-    return needed
+    share = int(_UNEVEN * _LETTER_BYTES[_kind(size).itemsize] * size / len(team))
+    return MemoryPlan(
+        doing=f"the suffix array of {size:,} letters, on each of {len(team)} GPUs,",
+        allocations=(Allocation("letters", share),),
+        budget=min(team.each(lambda member: gpu_memory(limit).budget)),
+        remedies=("use more GPUs",),
+    )
 
 
 def sorted_by_team(text: NDArray[np.uint8], exchange: Exchange) -> Places:

@@ -13,6 +13,7 @@ memory:
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.errors import InputError
+from ngsgpu.io.output.atomic import AtomicFile
 from ngsgpu.io.output.folder import FolderKind, new_folder
 from ngsgpu.io.output.manifest import (
     FILES,
@@ -106,6 +108,8 @@ def save_index(
     arrays: dict[str, NDArray[Any]],
     values: dict[str, Any],
     threads: int,
+    *,
+    also: Callable[[], Sequence[AtomicFile]] = tuple,
 ) -> None:
     """Write a folder; it appears whole, or not at all.
 
@@ -116,13 +120,15 @@ def save_index(
         arrays: by their names.
         values: more of the manifest.
         threads: that write.
+        also: gives complete files that are committed together with it.
 
     Raises:
         InputError: the place has other contents.
         OutputError: it cannot be written.
         UsageError: the place is a stream.
     """
-    with new_folder(place, KIND) as folder:
+    together: list[AtomicFile] = []
+    with new_folder(place, KIND, together) as folder:
         files = save_arrays(folder, arrays, threads)
         manifest = {
             "format": FORMAT,
@@ -134,3 +140,4 @@ def save_index(
             "files": files,
         }
         save_manifest(folder / MANIFEST, manifest)
+        together += also()

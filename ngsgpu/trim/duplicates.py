@@ -94,6 +94,11 @@ def _mark(keys: NDArray[np.uint64], bits: NDArray[np.uint8], seen: NDArray[np.bo
     return count
 
 
+def table_bytes(level: int) -> int:
+    """Bytes of the bits of a level, 1 to 6."""
+    return 1 << (_BITS[level - 1] - 3)
+
+
 class Duplicates:
     """Tells which reads or pairs are equal to an earlier one; safe to use from several threads.
 
@@ -111,7 +116,7 @@ class Duplicates:
     def __init__(self, level: int) -> None:
         self.mask = np.uint64((1 << _BITS[level - 1]) - 1)
         self.factors = _factors(level)
-        self._bits = np.zeros(1 << (_BITS[level - 1] - 3), dtype=np.uint8)
+        self._bits = np.zeros(table_bytes(level), dtype=np.uint8)
         self._lock = threading.Lock()
 
     def find(self, mates: tuple[Mates, ...], begin: int, end: int) -> tuple[NDArray[np.bool_], int]:

@@ -13,18 +13,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu._version import __version__
+from ngsgpu.device.plan import Allocation, HostPlan
 from ngsgpu.errors import InputError, UsageError
 from ngsgpu.io.inputs import ReadFiles, pair_inputs
 from ngsgpu.io.paths import Paths
 from ngsgpu.io.text.pairs import Mates
 from ngsgpu.io.text.reader import read_batches
 from ngsgpu.run.options import RunOptions
+from ngsgpu.run.plan import plan_records
 from ngsgpu.run.record import Batch, Made, RecordDriver, RecordStage, Task
 from ngsgpu.trim.adapters import is_two_coloured
 from ngsgpu.trim.counts import Counts, Tally
 from ngsgpu.trim.cpu import FAILED, KEPT1, KEPT2, UNPAIRED1, UNPAIRED2, Room, trim_records
 from ngsgpu.trim.detect import SAMPLE_BASES, SAMPLE_READS, detect_adapter, sample_size
-from ngsgpu.trim.duplicates import Duplicates
+from ngsgpu.trim.duplicates import Duplicates, table_bytes
 from ngsgpu.trim.outputs import TrimOutputs
 from ngsgpu.trim.params import AUTO, TrimParameters
 from ngsgpu.trim.report import report_of
@@ -38,6 +40,9 @@ logger = logging.getLogger("ngsgpu")
 
 _SHORTEST_OTHER = 6
 """Shorter sequences of ``adapter_fasta`` would be found everywhere."""
+
+_SAMPLE_BYTES = 4 * SAMPLE_BASES
+"""Text of the reads that an adapter is detected from, and once more the text of one mate."""
 
 _REASON_BYTES = 32
 _SLACK = 64
@@ -86,6 +91,30 @@ def trim_files(
         also_read=[] if fasta is None else [fasta],
     )
     return driver.run(stage)
+
+
+def plan_files(
+    in1: Paths,
+    in2: Paths = (),
+    *,
+    interleaved: bool = False,
+    parameters: TrimParameters | None = None,
+    options: RunOptions | None = None,
+) -> HostPlan:
+    """Plan the memory of ``trim_files``, whose arguments these are.
+
+    Raises:
+        UsageError: the files are inconsistent.
+    """
+    lanes = pair_inputs(in1, in2, interleaved=interleaved)
+    parameters, options = parameters or TrimParameters(), options or RunOptions()
+    paired = lanes[0].paired
+    paired, own = lanes[0].paired, []
+    if any(parameters.detects(paired, second) for second in (False, True)):
+        own.append(Allocation("first reads", _SAMPLE_BYTES << paired))
+    if parameters.evaluates_duplication:
+        own.append(Allocation("duplicates", table_bytes(parameters.duplication_level)))
+    return plan_records(Trimming.WORK, lanes, options, *own)
 
 
 class Trimming(RecordStage[TrimStatistics]):

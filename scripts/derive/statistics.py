@@ -11,6 +11,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Final, Union, get_args, get_origin, get_type_hints
 
+from ngsgpu.run.plan import RunPlan
 from ngsgpu.run.statistics import RunStatistics
 from scripts.derive.stages import ROOT
 
@@ -18,6 +19,7 @@ _DOCS: Final = ROOT / "docs"
 CLASSES: Final = {
     "trim": "ngsgpu.trim.stats:TrimStatistics",
     "deplete": "ngsgpu.deplete.stats:DepletionStatistics",
+    "deplete-index": "ngsgpu.deplete.stats:HostStatistics",
     "correct": "ngsgpu.correct.stats:CorrectionStatistics",
     "correct --method spectrum": "ngsgpu.spectrum.stats:SpectrumStatistics",
     "extend": "ngsgpu.extend.stats:ExtensionStatistics",
@@ -25,13 +27,18 @@ CLASSES: Final = {
     "classify": "ngsgpu.classify.run.samples:ClassificationStatistics",
     "extract": "ngsgpu.classify.extract.stage:ExtractionStatistics",
     "db build": "ngsgpu.classify.database.stats:BuildStatistics",
+    "kmers count": "ngsgpu.kmers.stats:CountStatistics",
+    "kmers intersect, subtract and union": "ngsgpu.kmers.stats:CombinationStatistics",
     "unitigs": "ngsgpu.assemble.stats:UnitigSummary",
     "assemble": "ngsgpu.assemble.contigs.run:AssemblyStatistics",
     "assemble --method euler": "ngsgpu.assemble.euler.pipeline:EulerStatistics",
+    "index build": "ngsgpu.suffix.stats:IndexSummary",
+    "index query": "ngsgpu.suffix.stats:QuerySummary",
     "run": "ngsgpu.chains.runner:ChainStatistics",
 }
 """Commands, and the classes of their statistics."""
 
+_Schema = type[RunStatistics] | type[RunPlan]
 _SIMPLE: Final = {int: "integer", float: "number", bool: "boolean", str: "string"}
 _HEAD: Final = ("schema", "schema_version", "version")
 _PAGE: Final = """\
@@ -40,36 +47,42 @@ _PAGE: Final = """\
 `--stats FILE` writes what a run did as JSON. The first table has the keys of all commands, the
 others those of each; a JSON Schema of each lies beside this page. Keys are only added while
 `schema_version` stays ([what stays](stability.md)); [formats](formats.md#statistics) says more of
-times, GPUs and leases. This page is made from the classes that hold the statistics.
+times, GPUs and leases. With `--dry-run`, the file gets the plan of the memory: the last table. This
+page is made from the classes that hold the statistics.
 """
 
 
 def files() -> dict[Path, str]:
     """The page and the schemas."""
     found = {command: _class(place) for command, place in CLASSES.items()}
+    classes: list[_Schema] = [*found.values(), RunPlan]
     made = {
         _DOCS / "schemas" / f"{own.SCHEMA}.json": json.dumps(schema_of(own), indent=1) + "\n"
-        for own in found.values()
+        for own in classes
     }
     parts = [_PAGE, "## All commands", "", *_table(RunStatistics, [])]
     common = [field.name for field in fields(RunStatistics)]
     for command, own in found.items():
-        link = f"[`{own.SCHEMA}`](schemas/{own.SCHEMA}.json), version {own.SCHEMA_VERSION}"
-        parts += ["", f"## {command.replace(' --method ', ', method ')}", "", f"Schema {link}."]
-        parts += ["", *_table(own, common)]
+        parts += _section(command.replace(" --method ", ", method "), own, common)
+    parts += _section("Dry runs", RunPlan, [])
     return made | {_DOCS / "statistics.md": "\n".join(parts) + "\n"}
 
 
-def schema_of(own: type[RunStatistics]) -> dict[str, Any]:
+def _section(title: str, own: _Schema, without: list[str]) -> list[str]:
+    link = f"[`{own.SCHEMA}`](schemas/{own.SCHEMA}.json), version {own.SCHEMA_VERSION}"
+    return ["", f"## {title}", "", f"Schema {link}.", "", *_table(own, without)]
+
+
+def schema_of(own: _Schema) -> dict[str, Any]:
     """The JSON Schema of a class of statistics."""
     hints = get_type_hints(own)
     properties: dict[str, Any] = {
         "schema": {"const": own.SCHEMA},
         "schema_version": {"const": own.SCHEMA_VERSION},
         "version": {"type": "string"},
-        "job": {"type": "object"},
+        **({"job": {"type": "object"}} if issubclass(own, RunStatistics) else {}),
     }
-    described = _attributes(RunStatistics) | _attributes(own)
+    described = _attributes(own.__mro__[1]) | _attributes(own)
     for field in fields(own):
         text = _plain(described[field.name])
         properties[field.name] = {**_type_schema(hints[field.name]), "description": text}
@@ -99,7 +112,7 @@ def _plain(text: str) -> str:
     return text.replace("``", "")
 
 
-def _table(own: type[RunStatistics], without: list[str]) -> list[str]:
+def _table(own: _Schema, without: list[str]) -> list[str]:
     """Keys, types and meanings."""
     hints, described = get_type_hints(own), _attributes(own)
     rows = ["| key | type | |", "| --- | --- | --- |"]

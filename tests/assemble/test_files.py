@@ -165,7 +165,7 @@ def test_what_is_refused(tmp_path: Path, mates: list[Path], ngsgpu: Commands) ->
         (["-i", mates[0]], "no output given"),
         (["-d", tmp_path / "k", "-k", 31, "-o", out], "--kmer is for reads"),
         (["-i", mates[0], "-o", mates[0]], "input and output"),
-        (["-i", mates[0], "-o", out, "--memory", "100M"], "use fewer threads, or --memory"),
+        (["-i", mates[0], "-o", out, "--memory", "100M"], "try fewer threads, or --memory"),
     ):
         done = ngsgpu("unitigs", *options)
         assert done.status in (2, 3)

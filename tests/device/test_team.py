@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,17 +13,19 @@ import pytest
 from ngsgpu.device.pinned import PinnedPool
 from ngsgpu.device.plan import (
     ADVICE,
-    STEPS,
     Allocation,
     GpuMemory,
+    HostPlan,
     MemoryPlan,
     first_fitting,
     gpu_memory,
     largest_array_bytes,
+    plan_on_gpu,
     retry_with_less,
 )
 from ngsgpu.device.team import Team, here, limited_gpu_memory
-from ngsgpu.errors import DeviceError, DeviceMemoryError
+from ngsgpu.errors import DeviceError, DeviceMemoryError, HostMemoryError
+from ngsgpu.readset.gpu_plan import STEPS, TeamPlan
 from tests.support.device import FIRST, GIB, Device, four_gpus, stack
 
 RESERVE = 512 << 20
@@ -49,19 +52,43 @@ def test_budget_of_one_array(cuda):
     assert largest_array_bytes(3 * GIB) == 0
 
 
-def test_what_does_not_fit_is_refused():
-    memory = GpuMemory(80 * GIB, 10 * GIB, 8 * GIB)
-    memory.require(8 * GIB, "the tables")
-    with pytest.raises(DeviceError) as caught:
-        memory.require(12 * GIB, "the tables")
+def test_what_does_not_fit_is_refused(cuda):
+    plan_on_gpu("making tables", 8 * GIB, Allocation("tables", 8 * GIB)).check()
+    with pytest.raises(DeviceMemoryError) as caught:
+        plan_on_gpu("making tables", 8 * GIB, Allocation("tables", 12 * GIB)).check()
     assert str(caught.value) == (
-        "the tables need 12.0 GiB of GPU memory and 8.0 GiB may be used (10.0 GiB of 80.0 GiB are "
-        "free); use a GPU with more memory, raise `gpu_memory`, or use `backend='cpu'`"
+        "making tables takes at least 12.0 GiB of GPU memory and 8.0 GiB may be used; "
+        "use a GPU with more memory, raise `gpu_memory`, or use `backend='cpu'`"
     )
 
 
+def test_more_than_kernels_take_is_refused(cuda):
+    plan = plan_on_gpu("sorting 9 letters", None, Allocation("letters", 9), beyond="8 letters")
+    assert not plan.fits
+    with pytest.raises(DeviceMemoryError) as caught:
+        plan.check()
+    assert str(caught.value) == (
+        "sorting 9 letters is too large for a GPU, which takes 8 letters; use `backend='cpu'`"
+    )
+
+
+def test_of_what_the_host_lacks():
+    """Sizes that are about right get a margin."""
+    parts = (Allocation("program", GIB), Allocation("table", GIB))
+    plan = HostPlan(doing="counting", allocations=parts, budget=GIB, remedies=("fewer threads",))
+    with pytest.raises(HostMemoryError) as caught:
+        plan.check()
+    assert str(caught.value) == (
+        "counting takes 2.0 GiB of memory and 1.0 GiB may be used; try fewer threads, or "
+        "`memory='2048M'` on a machine that has it"
+    )
+    assert "takes about 2.0 GiB of memory" in str(replace(plan, about="about ").refusal())
+    assert "`memory='2151M'`" in str(replace(plan, about="about ").refusal())
+    assert replace(plan, budget=2 * GIB).fits
+
+
 def test_a_plan_is_summed_up_and_said():
-    class Plan(MemoryPlan):
+    class Plan(TeamPlan):
         WORK = "sorting"
 
     plan = Plan(
@@ -105,7 +132,7 @@ def test_the_first_plan_that_fits_is_chosen():
             budget=budget, host_budget=GIB,
         )  # fmt: skip
 
-    assert first_fitting(plan(size * GIB, 0) for size in (7, 5, 3)).tables == 5 * GIB
+    assert first_fitting(plan(size * GIB, 0) for size in (7, 5, 3)).bytes_of("tables") == 5 * GIB
     with pytest.raises(DeviceMemoryError) as caught:
         first_fitting([plan(9 * GIB, 0), plan(7 * GIB, GIB), plan(6 * GIB, 2 * GIB)])
     assert str(caught.value) == (

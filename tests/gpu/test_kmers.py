@@ -7,12 +7,19 @@ import logging
 import random
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pytest
 
 from ngsgpu.errors import DeviceMemoryError, InputError
-from ngsgpu.kmers import CountParameters, count_files, gpu_run, histogram_of_files
+from ngsgpu.kmers import (
+    CountParameters,
+    count_files,
+    gpu_run,
+    histogram_of_files,
+    open_database,
+)
 from ngsgpu.run.options import RunOptions
 from tests.support.io.records import fasta, fastq, write
 from tests.support.kmers.world import World, as_dict
@@ -44,8 +51,6 @@ def rows_of(monkeypatch: pytest.MonkeyPatch, rows: int) -> None:
 @pytest.mark.parametrize("k", LENGTHS)
 def test_random_sequences(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, k: int) -> None:
     """Ns, both cases, short and empty reads, CR, qualities; one buffer or many."""
-    from ngsgpu.kmers import open_database
-
     for seed in range(6):
         rng = random.Random(f"{seed} {k}")
         world = World.of(rng.randrange(10**6), 300)
@@ -56,7 +61,7 @@ def test_random_sequences(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, k: in
             write(tmp_path / "1.fq", fastq(world.records[:half], ends)),
             write(tmp_path / "2.fq.gz", gzip.compress(fastq(world.records[half:]))),
         ]
-        parameters = CountParameters(k, least, rng.choice([1, 1, 2, 3]))
+        parameters = CountParameters(k, least, rng.choice([1, 1, 2, 3]), (16, 32)[seed // 2 % 2])
         with monkeypatch.context() as patch:
             if seed % 2:
                 rows_of(patch, rng.choice([400, 3000]))
@@ -116,13 +121,25 @@ def test_memory_is_planned(tmp_path: Path, k: int) -> None:
         count_files([path], tmp_path / "db", options=RunOptions(backend="cuda", gpu_memory=4 << 20))
 
 
-def test_counts_saturate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also where runs are added up."""
+@pytest.mark.parametrize("bits", [16, 32])
+@pytest.mark.parametrize("k", [11, 55])
+def test_counts_saturate(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, k: int, bits: Literal[16, 32]
+) -> None:
+    """Also where runs are added up; wide counts go on, and histograms have them at their end."""
     reads = b"".join(b"@r\n%s\n+\n%s\n" % (b"A" * 30_000, b"F" * 30_000) for _ in range(5))
     path = write(tmp_path / "1.fq", reads)
-    counted(tmp_path, [path], CountParameters(11))
-    rows_of(monkeypatch, 40_000)
-    counted(tmp_path, [path], CountParameters(11))
+    parameters = CountParameters(k, count_bits=bits)
+    expected = 5 * (30_000 - k + 1) if bits == 32 else 65_535
+    for rows in (None, 40_000):
+        if rows is not None:
+            rows_of(monkeypatch, rows)
+        counted(tmp_path, [path], parameters)
+        assert as_dict(open_database(tmp_path / "cuda")) == {"A" * k: expected}
+        histogram, _ = histogram_of_files(
+            [path], parameters, beside=tmp_path / "h", options=RunOptions(backend="cuda")
+        )
+        assert (histogram.sum(), histogram[65_535]) == (1, 1)
 
 
 def test_many_blocks(tmp_path: Path) -> None:

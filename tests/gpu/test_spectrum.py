@@ -131,7 +131,7 @@ def test_too_many_equal_kmers() -> None:
 
     reads = ReadSet.from_sequences(["A" * 100] * 50)
     for gpus in (1, 3):
-        with pytest.raises(DeviceMemoryError, match="4,000 k-mers are to be counted at a time"):
+        with pytest.raises(DeviceMemoryError, match="counting 4,000 k-mers at a time takes"):
             divide_kmers(DeviceReadSet.from_host(reads), 21, 1000, gpus)
 
 

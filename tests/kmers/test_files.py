@@ -92,6 +92,22 @@ def test_quality(tmp_path: Path, database: Path, ngsgpu: Commands) -> None:
     assert text(ngsgpu, "histo", "-d", database) == "2 59\n"
 
 
+def test_qualities_of_any_offset_if_none_counts(tmp_path: Path, ngsgpu: Commands) -> None:
+    """They are doubted only where they decide."""
+    reads = "".join(f"@r{i}\n{GENOME[i : i + 100]}\n+\n{'h' * 80 + 'B' * 20}\n" for i in range(200))
+    path = write(tmp_path / "r.fq", reads.encode())
+    command = ["kmers", "count", "-i", path, "-k", 21, "-o", tmp_path / "db"]
+    done = ngsgpu(*command)
+    assert done.status == 0, done.err
+    assert "16,000 k-mers of 200 sequences, 279 distinct" in done.err
+    refused = ngsgpu(*command, "--min-quality", 3)
+    assert refused.status != 0
+    assert "looks like Phred+64; give --phred-offset 64" in refused.err
+    done = ngsgpu(*command, "--min-quality", 3, "--phred-offset", 64)
+    assert done.status == 0, done.err
+    assert "12,000 k-mers of 200 sequences" in done.err
+
+
 def test_query(tmp_path: Path, database: Path, ngsgpu: Commands) -> None:
     asked = text(ngsgpu, "query", "-d", database, GENOME[79:101])
     assert [line.split("\t")[1] for line in asked.splitlines()] == ["2", "1"]

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from ngsgpu.collectives import Exchange
 from ngsgpu.kmers import gpu_team
 from ngsgpu.kmers.gpu import Counted, joined_row_bytes
-from ngsgpu.kmers.params import MAX_COUNT
 from tests.support.collectives.devices import Devices
 
 
@@ -63,18 +62,18 @@ class Team:
 
 
 def distinct(kmers: Any, counts: Any) -> Counted:
-    """Equal k-mers, uint64[words, n], and their sums."""
+    """Equal k-mers, uint64[words, n], and their sums, of the type of the counts."""
     found, places = np.unique(np.asarray(kmers), axis=1, return_inverse=True)
     sums = np.bincount(places.reshape(-1), np.asarray(counts, dtype=np.int64), found.shape[1])
-    limited = np.minimum(sums, MAX_COUNT).astype(np.uint16)
+    limited = np.minimum(sums, np.iinfo(counts.dtype).max).astype(counts.dtype)
     return Counted(on_host(np.ascontiguousarray(found)), on_host(limited))
 
 
 class Buffer:
     """Room for k-mers on the host."""
 
-    def __init__(self, k: int, rows: int, least: int = 0) -> None:
-        self.words, self.rows = -(-k // 32), rows
+    def __init__(self, k: int, rows: int, least: int, count_type: str) -> None:
+        self.words, self.rows, self.count_type = -(-k // 32), rows, np.dtype(count_type)
         self.parts: list[Any] = []
         self.total = self.bases = 0
 
@@ -90,7 +89,7 @@ class Buffer:
     def counted(self) -> Counted:
         whole = np.concatenate([np.empty((0, self.words), np.uint64), *self.parts])
         self.total, self.parts = self.total + len(whole), []
-        return distinct(whole.T, np.ones(len(whole)))
+        return distinct(whole.T, np.ones(len(whole), dtype=self.count_type))
 
 
 @pytest.fixture
@@ -108,31 +107,42 @@ def host(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ngsgpu.collectives.rows._SAMPLES", 8)
 
 
-def buffers_of(gpus: int, k: int, rows: int, room: int) -> gpu_team.KmerBuffers:
+def buffers_of(
+    gpus: int, k: int, rows: int, room: int, count_type: str = "uint16"
+) -> gpu_team.KmerBuffers:
     team: Any = Team(gpus)
     exchange = None if gpus == 1 else Exchange(team, devices=team.exchanger)
     arenas: Any = [Arena(room) for _ in range(gpus)]
-    return gpu_team.KmerBuffers(team, arenas, k, rows, 0, exchange)
+    return gpu_team.KmerBuffers(team, arenas, k, rows, 0, exchange, count_type)
 
 
 @settings(
     max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
-@given(st.integers(1, 5), st.sampled_from([31, 55]), st.integers(0, 99), st.integers(0, 300))
-def test_sums_are_those_of_one(host: None, gpus: int, k: int, seed: int, size: int) -> None:
+@given(
+    st.integers(1, 5),
+    st.sampled_from([31, 55]),
+    st.integers(0, 99),
+    st.integers(0, 300),
+    st.sampled_from(["uint16", "uint32"]),
+)
+def test_sums_are_those_of_one(
+    host: None, gpus: int, k: int, seed: int, size: int, count_type: str
+) -> None:
     """In order, in as many passes as the memory wants, for skewed and for equal k-mers."""
     rng = np.random.default_rng(seed)
     words = -(-k // 32)
     kmers = rng.integers(0, rng.choice([1, 3, 200]), (size, words), dtype=np.uint64)
     if seed % 3:
         kmers <<= np.uint64(55)
-    buffers = buffers_of(gpus, k, size // 2 + 1, joined_row_bytes(words) * (50 + size // gpus))
+    row = joined_row_bytes(words, np.dtype(count_type).itemsize)
+    buffers = buffers_of(gpus, k, size // 2 + 1, row * (50 + size // gpus), count_type)
     left = kmers
     while len(left) and (taken := buffers.append(left[: 1 + seed])):
         left = left[taken:]
     # With one GPU some may not fit.
     taken = len(kmers) - len(left)
-    expected = distinct(kmers[:taken].T, np.ones(taken))
+    expected = distinct(kmers[:taken].T, np.ones(taken, dtype=count_type))
     counted = buffers.counted()
     assert buffers.total == taken
     buffers.free()
@@ -143,6 +153,7 @@ def test_sums_are_those_of_one(host: None, gpus: int, k: int, seed: int, size: i
     assert np.array_equal(found, np.asarray(expected.kmers))
     counts = np.concatenate([np.asarray(own.counts) for own in parts])
     assert np.array_equal(counts, np.asarray(expected.counts))
+    assert counts.dtype == count_type
 
 
 def test_passes_and_no_room(host: None) -> None:

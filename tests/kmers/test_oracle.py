@@ -16,10 +16,11 @@ from ngsgpu.kmers import (
     Kept,
     Lookup,
     combine,
-    count,
     count_files,
+    cpu_run,
     gpu,
     gpu_run,
+    long_run,
     open_database,
 )
 from ngsgpu.kmers.text import counts_of_text, dump
@@ -66,8 +67,9 @@ def test_random_sequences(
         paths.append(write(folder / "2.fa", fasta(world.records[half:], width=37)))
     parameters = CountParameters(k, least, min_count)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(count, "_STRETCH", stretch)
-        patch.setattr(count, "_rows", lambda *_: max(arena, stretch))
+        for own in (cpu_run, long_run):
+            patch.setattr(own, "STRETCH", stretch)
+        patch.setattr(cpu_run, "arena_rows", lambda *_: max(arena, stretch))
         source = count_files(
             paths, folder / "db", parameters, phred_offset=33, options=RunOptions(threads=2)
         )
@@ -96,8 +98,9 @@ def test_counts_saturate(tmp_path: Path) -> None:
     """Also where runs are added up."""
     path = write(tmp_path / "1.fa", b">a\n" + b"A" * 70_000 + b"\n>b\n" + b"A" * 65_544 + b"\n")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(count, "_STRETCH", 30_000)
-        patch.setattr(count, "_rows", lambda *_: 30_000)
+        for own in (cpu_run, long_run):
+            patch.setattr(own, "STRETCH", 30_000)
+        patch.setattr(cpu_run, "arena_rows", lambda *_: 30_000)
         count_files([path], tmp_path / "db", CountParameters(11))
     database = open_database(tmp_path / "db")
     assert as_dict(database) == {"A" * 11: 65_535}
@@ -106,7 +109,7 @@ def test_counts_saturate(tmp_path: Path) -> None:
 
 def test_memory_is_planned(tmp_path: Path) -> None:
     path = write(tmp_path / "1.fa", b">a\nACGT\n")
-    with pytest.raises(Exception, match="use fewer threads, or `memory='"):
+    with pytest.raises(Exception, match="try fewer threads, or `memory='"):
         count_files(
             [path], tmp_path / "db", options=RunOptions(memory=INTERPRETER_BYTES + (1 << 20))
         )

@@ -205,8 +205,8 @@ def test_no_reads(runs: Runs, backend: str, form: str) -> None:
         data, stage = gzip.compress(data), stage.compressed(".gz")
     empty = Runs(runs.ngsgpu, stage, runs.paths, runs.folder / "empty")
     inputs = [write(empty.folder / f"{mate}.fq", data) for mate in (1, 2)]
-    more = ["--stats", runs.folder / "stats.json"] if stage.statistics else []
-    found = empty.written(inputs, *more, backend=backend)
+    stats = ["--stats", runs.folder / "stats.json"]
+    found = empty.written(inputs, *stats, backend=backend)
     out = next(empty.folder.glob("out*"))
     for own in stage.outputs.values():
         assert own in found
@@ -324,7 +324,7 @@ def test_outputs_that_are_there_are_replaced(runs: Runs, expected: Contents, bac
 @pytest.mark.usefixtures("takes_streams")
 def test_all_outputs_or_none_where_the_disk_is_full(runs: Runs, backend: str) -> None:
     files = {own: option for option, own in runs.stage.outputs.items()}
-    for full in [*runs.stage.files, *["stats"] * runs.stage.statistics]:
+    for full in [*runs.stage.files, "stats"]:
         out = runs.folder / f"full-{full}"
         out.mkdir()
         before = {own: b"old" for own in runs.stage.files if own != full}

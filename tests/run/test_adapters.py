@@ -177,18 +177,17 @@ def test_command_lines(tmp_path: Path, caplog: pytest.LogCaptureFixture, pairs: 
 
 
 COMMANDS = {
-    "correct": (("correct", "-o", "{out}/1.fq", "-O", "{out}/2.fq"), True),
-    "spectrum": (
-        ("correct", "--method", "spectrum", "-o", "{out}/1.fq", "-O", "{out}/2.fq"),
-        True,
-    ),
-    "extend": (("extend", "-o", "{out}/1.fq"), True),
-    "kmers": (("kmers", "count", "-o", "{out}/kmers"), False),
-    "histogram": (("kmers", "count", "--histo", "{out}/histo"), False),
-    "assemble": (("assemble", "-o", "{out}/1.fa"), True),
-    "euler": (("assemble", "--method", "euler", "-o", "{out}/1.fa"), True),
-    "classify": (("classify", "-d", "{database}", "-o", "{out}/1.tsv"), True),
+    "correct": ("correct", "-o", "{out}/1.fq", "-O", "{out}/2.fq"),
+    "spectrum": ("correct", "--method", "spectrum", "-o", "{out}/1.fq", "-O", "{out}/2.fq"),
+    "extend": ("extend", "-o", "{out}/1.fq"),
+    "kmers": ("kmers", "count", "-o", "{out}/kmers"),
+    "histogram": ("kmers", "count", "--histo", "{out}/histo"),
+    "assemble": ("assemble", "-o", "{out}/1.fa"),
+    "euler": ("assemble", "--method", "euler", "-o", "{out}/1.fa"),
+    "classify": ("classify", "-d", "{database}", "-o", "{out}/1.tsv"),
 }
+ONE_BY_ONE = ("kmers", "histogram", "euler")
+"""Read files one after the other, whichever are mates."""
 
 
 @pytest.fixture(scope="module")
@@ -210,7 +209,6 @@ def test_commands_warn(
     compressed: bool,
 ) -> None:
     """With the same statistics on all backends, and not of trimmed reads."""
-    words, has_statistics = COMMANDS[command]
     for name, own in (("raw", pairs), ("trimmed", trimmed(pairs))):
         (out := tmp_path / name).mkdir()
         paths = write_mates(tmp_path, own, name)
@@ -220,10 +218,9 @@ def test_commands_warn(
                 for path in paths
             ]
         where = {"out": out, "database": database.path}
-        stats = ("--stats", out / "stats.json") if has_statistics else ()
         done = ngsgpu(
-            *(word.format(**where) for word in words), "-i", paths[0], "-I", paths[1],
-            "--backend", backend, "--threads", 2, *stats,
+            *(word.format(**where) for word in COMMANDS[command]), "-i", paths[0], "-I", paths[1],
+            "--backend", backend, "--threads", 2, "--stats", out / "stats.json",
         )  # fmt: skip
         assert done.status == 0, done.err
         lines = [line for line in done.err.splitlines() if "continue into an adapter" in line]
@@ -231,9 +228,7 @@ def test_commands_warn(
         if lines:
             files = f"-i {paths[0]}" + (f" -I {paths[1]}" if command != "euler" else "")
             assert f"ngsgpu trim {files} -o trimmed_{paths[0].name}" in lines[0]
-        if not has_statistics:
-            continue
-        expected = sample_of(paths) if command != "euler" else _one_by_one(paths)
+        expected = _one_by_one(paths) if command in ONE_BY_ONE else sample_of(paths)
         found = read_json(out / "stats.json")["adapters"]
         assert found == find_adapters(expected).for_statistics()
         assert found["trim_adapters"] == found["trim_poly_g"] == (name == "raw")

@@ -143,6 +143,6 @@ def test_what_does_not_fit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gpu_team, "gpu_memory", lambda limit: Memory)
     team: Any = Members(4)
     human = 3_100_000_000
-    assert gpu_team.check_team_fit(human, team, None) < 100 << 30
-    with pytest.raises(DeviceMemoryError, match="of each of 4 GPUs"):
-        gpu_team.check_team_fit(2 * human, team, None)
+    assert gpu_team.plan_team(human, team, None).total < 100 << 30
+    with pytest.raises(DeviceMemoryError, match="on each of 4 GPUs"):
+        gpu_team.plan_team(2 * human, team, None).check()

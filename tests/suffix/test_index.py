@@ -169,10 +169,10 @@ def test_what_is_no_plain_fasta(tmp_path: Path) -> None:
 
 
 def test_plan(tmp_path: Path) -> None:
-    lines = plan_index(DATA / "reference.fa", "bwa")
-    assert lines[0] == "input    3 sequences of 371 bases"
-    with pytest.raises(HostMemoryError, match="use `memory='"):
-        plan_index(DATA / "reference.fa", "sa", RunOptions(memory=1 << 20))
+    plan = plan_index(DATA / "reference.fa", "bwa")
+    assert plan.notes == ("input    3 sequences of 371 bases",)
+    with pytest.raises(HostMemoryError, match=r"try bwa index, or `memory='"):
+        plan_index(DATA / "reference.fa", "sa", RunOptions(memory=1 << 20)).check()
 
 
 def test_random_bases_are_those_of_the_c_library() -> None:

@@ -25,7 +25,6 @@ class Stage:
         joined: whether it then writes the mates of its outputs for both to the first of these.
         streams: whether it reads standard input and named pipes.
         streams_on_gpu: whether it reads and writes streams on a GPU as well.
-        statistics: whether it has ``--stats``.
     """
 
     words: str
@@ -34,7 +33,6 @@ class Stage:
     joined: bool = False
     streams: bool = True
     streams_on_gpu: bool = True
-    statistics: bool = True
 
     @property
     def files(self) -> list[str]:
@@ -90,7 +88,6 @@ STAGES = {
         "kmers count -k 21 --gpu-memory 1G",
         {"-o": "counts", "--histo": "histogram"},
         "",
-        statistics=False,
     ),
     "classify": Stage(
         "classify -d {database} --coverage-filter 0.1", {"-o": "calls.tsv", "--report": "report"}

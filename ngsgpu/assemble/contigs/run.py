@@ -24,10 +24,10 @@ from ngsgpu.assemble.contigs.places import place_reads
 from ngsgpu.assemble.contigs.reads import Reads, load_reads
 from ngsgpu.assemble.contigs.scaffolds import scaffold_fasta, scaffolds_of
 from ngsgpu.assemble.contigs.votes import corrected, lone_ends, votes_on
-from ngsgpu.assemble.pipeline import compacted, solid_of
+from ngsgpu.assemble.pipeline import compacted, plan_steps, solid_of
 from ngsgpu.assemble.stats import sizes_of
-from ngsgpu.device.memory import format_size
-from ngsgpu.errors import HostMemoryError, UsageError
+from ngsgpu.device.plan import Allocation, HostPlan
+from ngsgpu.errors import UsageError
 from ngsgpu.io.inputs import ReadFiles, pair_inputs, single_inputs, warn_of_mates
 from ngsgpu.io.output.atomic import check_distinct
 from ngsgpu.io.output.writer import OutputSet
@@ -38,10 +38,12 @@ from ngsgpu.io.text.diagnose import PhredOffset
 from ngsgpu.io.text.reader import read_batches
 from ngsgpu.io.text.sample import ReadSample
 from ngsgpu.kmers import Source
+from ngsgpu.kmers.count import most_letters
 from ngsgpu.run.long_reads import warn_of_long_reads
 from ngsgpu.run.options import INTERPRETER_BYTES, RunOptions, leave_gpus, on_backend
+from ngsgpu.run.plan import in_turn
 from ngsgpu.run.progress import Progress
-from ngsgpu.run.statistics import RunStatistics
+from ngsgpu.run.statistics import RunStatistics, with_statistics
 from ngsgpu.run.trimming import warn_of_adapters
 
 _LOG = logging.getLogger("ngsgpu")
@@ -49,6 +51,11 @@ _SAMPLED: Final = 10_000
 """Reads whose lengths decide the first k."""
 
 _READ_BYTES: Final = 12
+_SHORT_RECORD: Final = 100
+"""Bytes of a short read in a file, with its name and qualities."""
+
+_LONGEST_FIRST: Final = 31
+"""The first k, at most, if it is not given."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -126,7 +133,6 @@ def assemble_files(
         UsageError: the files are inconsistent.
     """
     in1, in2, single = listed(in1), listed(in2), listed(single)
-    begin = time.monotonic()
     parameters = parameters or AssemblyParameters()
     options = options or RunOptions()
     lanes = pair_inputs(in1, in2, interleaved=interleaved) if in1 or not single else []
@@ -138,10 +144,12 @@ def assemble_files(
         "gfa": gfa,
         "scaffolds": scaffolds,
         "coverage": coverage,
-        "stats": stats,
     }
     outputs = [str(path) for path in wanted.values() if path is not None]
-    check_distinct([path for lane in lanes for path in lane.inputs], outputs)
+    check_distinct(
+        [path for lane in lanes for path in lane.inputs],
+        [*outputs, *([] if stats is None else [str(stats)])],
+    )
     for lane in lanes:
         if not lane.is_regular:
             for path in lane.inputs:
@@ -149,17 +157,12 @@ def assemble_files(
                     raise UsageError(f"{path}: reads are read twice; name files, not streams")
     warn_of_mates(lanes)
     places = {name: at for at, name in enumerate(n for n, p in wanted.items() if p is not None)}
-    with (
-        OutputSet(
-            outputs, threads=options.threads, compression_level=options.compress_level
-        ) as files,
-        unchanged(path for lane in lanes for path in lane.inputs),
-    ):
-        statistics = _run(lanes, outputs[0], parameters, phred_offset, options, files, places)
-        statistics.time_s["total"] = round(time.monotonic() - begin, 3)
-        if "stats" in places:
-            files.write(places["stats"], statistics.to_json().encode())
-    return statistics
+
+    def write(files: OutputSet) -> AssemblyStatistics:
+        with unchanged(path for lane in lanes for path in lane.inputs):
+            return _run(lanes, outputs[0], parameters, phred_offset, options, files, places)
+
+    return with_statistics(outputs, stats, options, write)
 
 
 def _run(
@@ -177,7 +180,7 @@ def _run(
     pieces, source, is_low = found.pieces, found.source, found.is_low
     times["graph"] = round(time.monotonic() - begin, 3)
     begin = time.monotonic()
-    check_memory(source, options)
+    plan_reads(source, options).check()
     sample = ReadSample()
     with Progress(options.progress) as progress:
         with progress.stage("reading", total=source.sequences, unit="reads") as stage:
@@ -303,15 +306,36 @@ def _first_kmer(paths: list[str], phred_offset: PhredOffset) -> int:
     return first_kmer(0, 0)
 
 
-def check_memory(source: Source, options: RunOptions) -> None:
-    """Refuse reads that do not fit into memory."""
-    needed = INTERPRETER_BYTES + 2 * (source.bases // 4 + _READ_BYTES * source.sequences)
-    if needed > options.budget:
-        raise HostMemoryError(
-            f"{source.sequences:,} reads take {format_size(needed)} of memory and "
-            f"{format_size(options.budget)} may be used; use `memory='{-(-needed >> 20)}M'` on a "
-            "machine that has it"
-        )
+def plan_files(paths: FilePaths, parameters: AssemblyParameters, options: RunOptions) -> HostPlan:
+    """Plan the memory of ``assemble_files`` on the CPU.
+
+    Args:
+        paths: all files of reads.
+        parameters: of the assembly.
+        options: threads and memory budget.
+
+    Raises:
+        UsageError: there is no file.
+    """
+    if not listed(paths):
+        raise UsageError("no reads given; name files with `in1`")
+    kmer = parameters.kmers[0] if parameters.kmers else _LONGEST_FIRST
+    steps = plan_steps(paths, parameters.unitigs(kmer, parameters.min_abundance), options)
+    letters = most_letters(listed(paths)) or 0
+    reads = plan_reads(Source(letters // _SHORT_RECORD, letters, 0, ()), options)
+    graph = steps["compacting"]
+    steps["compacting"] = replace(graph, allocations=(*reads.allocations, *graph.allocations))
+    return in_turn("assembling", **steps)
+
+
+def plan_reads(source: Source, options: RunOptions) -> HostPlan:
+    """Plan the memory of the reads."""
+    size = 2 * (source.bases // 4 + _READ_BYTES * source.sequences)
+    return HostPlan(
+        doing=f"assembling {source.sequences:,} reads",
+        allocations=(Allocation("program", INTERPRETER_BYTES), Allocation("reads", size)),
+        budget=options.budget,
+    )
 
 
 def _bridged(

@@ -18,11 +18,9 @@ from ngsgpu.assemble.euler.tour import CircuitGraph
 from ngsgpu.device.cuda.kernels import KernelModule
 from ngsgpu.device.cuda.sort import radix_argsort
 from ngsgpu.device.errors import cuda_errors
-from ngsgpu.device.memory import format_size
 from ngsgpu.device.pinned import to_device
-from ngsgpu.device.plan import gpu_memory
+from ngsgpu.device.plan import Allocation, plan_on_gpu
 from ngsgpu.device.team import limited_gpu_memory
-from ngsgpu.errors import DeviceMemoryError
 
 KERNELS: Final = KernelModule("ngsgpu.assemble.euler")
 MOST_EDGES: Final = (1 << 31) - 1
@@ -45,12 +43,10 @@ def on_gpu(edges: int, limit: int | None) -> Iterator[None]:
         DeviceError: CUDA fails.
     """
     with limited_gpu_memory(limit), cuda_errors("following an Euler tour on the GPU"):
-        budget, needed = gpu_memory(limit).budget, _EDGE_BYTES * edges
-        if edges > MOST_EDGES or needed > budget:
-            raise DeviceMemoryError(
-                f"the graph of {edges:,} edges takes {format_size(needed)} of GPU memory and "
-                f"{format_size(budget)} may be used; raise `gpu_memory`, or use `backend='cpu'`"
-            )
+        plan_on_gpu(
+            f"the graph of {edges:,} edges", limit, Allocation("edges", _EDGE_BYTES * edges),
+            beyond=f"{MOST_EDGES:,} edges" if edges > MOST_EDGES else "",
+        ).check()  # fmt: skip
         yield
 
 

@@ -17,8 +17,8 @@ from ngsgpu.assemble.euler.contigs import Contigs, find_contigs, write_contigs
 from ngsgpu.assemble.euler.graph import EulerGraph, Places, euler_graph
 from ngsgpu.assemble.euler.params import EulerParameters
 from ngsgpu.assemble.stats import sizes_of
-from ngsgpu.device.memory import format_size
-from ngsgpu.errors import HostMemoryError, UsageError, output_error
+from ngsgpu.device.plan import UP_TO, Allocation, HostPlan
+from ngsgpu.errors import UsageError, output_error
 from ngsgpu.io.inputs import ReadFiles
 from ngsgpu.io.output.atomic import check_distinct
 from ngsgpu.io.output.temporary import temporary_folder
@@ -27,11 +27,16 @@ from ngsgpu.io.paths import Paths, listed, own_descriptor
 from ngsgpu.io.text.diagnose import PhredOffset
 from ngsgpu.io.text.sample import ReadSample
 from ngsgpu.kmers import KmerDatabase, count_files, open_database
+from ngsgpu.kmers.count import most_letters
+from ngsgpu.kmers.count import plan_files as plan_counting
+from ngsgpu.kmers.stats import Observed
 from ngsgpu.run.options import INTERPRETER_BYTES, RunOptions, on_backend
+from ngsgpu.run.plan import in_turn
 from ngsgpu.run.progress import Progress
-from ngsgpu.run.statistics import RunStatistics
+from ngsgpu.run.statistics import RunStatistics, with_statistics
 from ngsgpu.run.trimming import warn_of_adapters
 
+_NO_INPUT: Final = "no reads given; name files with `in1`"
 _EDGE_BYTES: Final = 96
 """Memory for an edge while its graph is made: sorted words, places and vertices."""
 
@@ -91,18 +96,15 @@ def assemble_euler(
         UsageError: there is no input, or no output.
     """
     paths = listed(paths)
-    begin = time.monotonic()
     parameters = parameters or EulerParameters()
     options = options or RunOptions()
     if not paths:
-        raise UsageError("no reads given; name files with `in1`")
+        raise UsageError(_NO_INPUT)
     if out is None:
         raise UsageError("no output given; name a file with `out`")
-    outputs = [str(path) for path in (out, stats) if path is not None]
-    check_distinct(list(paths), outputs)
-    with OutputSet(
-        outputs, threads=options.threads, compression_level=options.compress_level
-    ) as files:
+    check_distinct(list(paths), [str(path) for path in (out, stats) if path is not None])
+
+    def write(files: OutputSet) -> EulerStatistics:
         times: dict[str, float] = {}
         sample = ReadSample()
         with (
@@ -121,8 +123,7 @@ def assemble_euler(
                     lambda text: files.write(0, text),
                     options.threads,
                 )
-        times["total"] = round(time.monotonic() - begin, 3)
-        statistics = EulerStatistics.begun(
+        return EulerStatistics.begun(
             options,
             found.backend,
             parameters,
@@ -131,9 +132,8 @@ def assemble_euler(
             adapters=adapters,
             time_s=times,
         )
-        if stats is not None:
-            files.write(1, statistics.to_json().encode())
-    return statistics
+
+    return with_statistics([str(out)], stats, options, write)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +170,7 @@ def _counted(
             place = folder / "kmers"
             count_files(
                 paths, place, parameters.counted(), phred_offset=phred_offset, options=options,
-                sample=sample,
+                observed=Observed(sample),
             )  # fmt: skip
             times["counting"] = round(time.monotonic() - begin, 4)
             yield open_database(place, options.threads, check=False)
@@ -187,14 +187,36 @@ class _Found(NamedTuple):
     backend: str
 
 
+def plan_files(paths: Paths, parameters: EulerParameters, options: RunOptions) -> HostPlan:
+    """Plan the memory of ``assemble_euler`` on the CPU, whose arguments these are.
+
+    Raises:
+        UsageError: there is no file.
+    """
+    paths = listed(paths)
+    if not paths:
+        raise UsageError(_NO_INPUT)
+    letters = most_letters(paths)
+    edges = 2 * (options.budget if letters is None else letters)
+    counting = plan_counting(paths, parameters.counted(), options)
+    return in_turn("assembling", counting=counting, tour=plan_tour(edges, options))
+
+
+def plan_tour(edges: int, options: RunOptions) -> HostPlan:
+    """Plan the memory of a graph, by its number of edges."""
+    return HostPlan(
+        doing=f"the graph of {edges:,} edges",
+        about=UP_TO,
+        allocations=(
+            Allocation("program", INTERPRETER_BYTES),
+            Allocation("edges", edges * _EDGE_BYTES),
+        ),
+        budget=options.budget,
+    )
+
+
 def _tour(database: KmerDatabase, length: int, options: RunOptions, timed: _Steps) -> _Found:
-    needed = INTERPRETER_BYTES + 2 * len(database) * _EDGE_BYTES
-    if needed > options.budget:
-        raise HostMemoryError(
-            f"the graph of {2 * len(database):,} edges takes up to {format_size(needed)} of memory "
-            f"and {format_size(options.budget)} may be used; use "
-            f"`memory='{-(-needed >> 20)}M'` on a machine that has it"
-        )
+    plan_tour(2 * len(database), options).check()
     if len(database) == 0:
         return _found(database, length, options, timed)
     return on_backend(

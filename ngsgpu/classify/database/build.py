@@ -23,10 +23,12 @@ import numpy as np
 from ngsgpu.classify.database.database import Database, Partition, open_database
 from ngsgpu.classify.database.folder import check_place, database_folder, locked
 from ngsgpu.classify.database.memory import (
-    check_memory,
-    check_partitions,
+    check,
     fits_at_once,
+    plan_build,
+    plan_partitions,
     release_memory,
+    with_reading,
 )
 from ngsgpu.classify.database.plan import inputs_of, plan_database, plan_targets
 from ngsgpu.classify.database.stats import BuildStatistics
@@ -38,6 +40,7 @@ from ngsgpu.classify.sketch.references import (
     find_references,
 )
 from ngsgpu.device.leases import keep_gpus
+from ngsgpu.device.plan import HostPlan, MemoryPlan
 from ngsgpu.errors import InputError, UsageError
 from ngsgpu.io.compress.source import unpacked_size
 from ngsgpu.io.output.atomic import AtomicFile
@@ -208,6 +211,65 @@ def build_database(
         return _on_backend(options or RunOptions(), work, in_memory=path is None)
 
 
+def plan_build_of(
+    references: Paths,
+    path: str | Path,
+    *,
+    parameters: DatabaseParameters,
+    options: RunOptions,
+    **settings: Any,
+) -> tuple[HostPlan, Database]:
+    """Plan the memory of ``build_database``; reads the references, writes nothing.
+
+    Args:
+        references: see ``build_database``.
+        path: likewise.
+        parameters: likewise.
+        options: likewise.
+        settings: others of ``plan_database``.
+
+    Returns:
+        The plan, and the planned database.
+    """
+    planned = plan_database(references, path, parameters=parameters, options=options, **settings)
+    files = planned.targets.files
+    at_once = fits_at_once(files, planned.parameters, options)
+    plan = plan_partitions(planned, range(len(planned.partitions)), options, at_once=at_once)
+    return _complete(plan, planned, files, options), planned
+
+
+def plan_partition(database: Database, number: int, options: RunOptions) -> HostPlan:
+    """Plan the memory of ``build_partition``, whose arguments these are.
+
+    Raises:
+        UsageError: no such partition.
+    """
+    _check_number(database, number)
+    plan = plan_partitions(database, [number], options)
+    return _complete(plan, database, _PlannedTargets(database, number).files, options)
+
+
+def _complete(
+    plan: HostPlan, database: Database, files: Sequence[str], options: RunOptions
+) -> HostPlan:
+    """A plan with what is read ahead, and with that of the GPUs."""
+
+    def on_gpu() -> MemoryPlan:
+        from ngsgpu.classify.database.gpu_build import plan_gpu
+
+        return plan_gpu(plan.sizes["locations"], database.parameters, options)
+
+    return replace(with_reading(plan, files, options), on_gpu=on_gpu)
+
+
+def _check_number(database: Database, number: int) -> None:
+    if not 0 <= number < len(database.partitions):
+        raise UsageError(
+            f"there is no partition {number}; the database has {len(database.partitions)}, "
+            "counted from 0"
+        )
+
+
 def _with_needed_gpus(
     options: RunOptions, parameters: DatabaseParameters, builds: Iterable[Iterable[str]]
 ) -> RunOptions:
@@ -246,7 +308,7 @@ class _Build:
     def part_by_part(self, path: Path, options: RunOptions, finish: Finish) -> Database:
         """Plan a database and build its partitions one by one."""
         logger.info("the references do not fit into memory: building in parts")
-        check_memory(options, 0, 1, "any database")
+        check(plan_build(options, 0, "any database"), options)
         database = plan_database(
             self.files, path, parameters=self.parameters, taxonomy=self.taxonomy, maps=self.maps,
             request=self.request, options=options,
@@ -254,7 +316,7 @@ class _Build:
         numbers = range(len(database.partitions))
         read = (_PlannedTargets(database, number).files for number in numbers)
         options = _with_needed_gpus(options, self.parameters, read)
-        check_partitions(database, numbers, options)
+        check(plan_partitions(database, numbers, options), options)
         also: list[AtomicFile] = []
         with database_folder(path, self.inputs, also) as place:
             there = database.moved(*place)
@@ -322,16 +384,12 @@ def build_partition(
         check_distinct([], [stats, database.path])
     with locked(database.path, shared=True):
         database = open_database(database.path)  # another plan may be there since
-        if not 0 <= number < len(database.partitions):
-            raise UsageError(
-                f"there is no partition {number}; the database has {len(database.partitions)}, "
-                "counted from 0"
-            )
+        _check_number(database, number)
 
         with _statistics(stats, only=number) as finish:
 
             def work(own: RunOptions) -> None:
-                check_partitions(database, [number], own)
+                check(plan_partitions(database, [number], own), own)
                 files = _PlannedTargets(database, number).files
                 own = _with_needed_gpus(own, database.parameters, [files])
                 _build_partition(database, number, own, lambda: finish(database, own))

@@ -6,14 +6,20 @@ import logging
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, Self, TypeVar
+
+import numpy as np
 
 from ngsgpu.classify.database.cpu_build import all_batches
 from ngsgpu.classify.database.database import Database, Partition
 from ngsgpu.classify.database.plan import window_taxa
 from ngsgpu.classify.database.write import store_partition
 from ngsgpu.classify.index.gpu_build import IndexBuilder, NewIndex
+from ngsgpu.classify.index.gpu_pairs import MAX_PART_BITS
+from ngsgpu.classify.index.gpu_plan import BuildPlan, RangeMemory
+from ngsgpu.classify.index.index import Limits
 from ngsgpu.classify.params import DatabaseParameters
 from ngsgpu.classify.sketch.gpu import GpuSketches, sketch_unpacked
 from ngsgpu.classify.sketch.gpu_files import BATCH_BYTES, sketch_files
@@ -21,7 +27,7 @@ from ngsgpu.classify.sketch.gpu_references import PIECE_BYTES
 from ngsgpu.classify.sketch.references import TargetSink
 from ngsgpu.device.errors import cuda_errors
 from ngsgpu.device.pinned import PinnedPool
-from ngsgpu.device.plan import gpu_memory
+from ngsgpu.device.plan import Allocation, gpu_memory
 from ngsgpu.device.startup import prepare_cuda
 from ngsgpu.device.team import Team
 from ngsgpu.errors import InputError
@@ -158,6 +164,27 @@ class GpuBuilder:
             count = min(threads + _SPARE_BUFFERS, _SPARE_BUFFERS + expected // PIECE_BYTES)
             self._pinned = PinnedPool(PIECE_BYTES, count, self._pool)
         return self._pinned
+
+
+def plan_gpu(locations: int, parameters: DatabaseParameters, options: RunOptions) -> BuildPlan:
+    """Plan a build on each GPU from what is free, as if keys were even.
+
+    Args:
+        locations: built at a time.
+        parameters: of the database.
+        options: number of GPUs and their memory.
+
+    Raises:
+        DeviceMemoryError: the memory does not suffice.
+    """
+    memory, gpus = gpu_memory(options.gpu_memory).budget, options.gpus
+    text = 4 * min(BATCH_BYTES, max(PIECE_BYTES, memory // _SHARE_OF_BATCHES))
+    features = min(memory // 3, _BYTES_PER_FEATURE * locations // gpus)
+    ranges = 1 << MAX_PART_BITS
+    sizes = np.full(ranges, -(-locations // ranges), dtype=np.int64)
+    plan = RangeMemory(sizes, Limits.of(parameters), gpus, memory - features).plan_sorting()
+    others = Allocation("text", text, ("reading",)), Allocation("features", features)
+    return replace(plan, allocations=(*plan.allocations, *others), budget=memory)
 
 
 def gpus_for(bases: int, parameters: DatabaseParameters, options: RunOptions) -> int:

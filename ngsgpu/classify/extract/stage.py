@@ -13,12 +13,14 @@ from numpy.typing import NDArray
 from ngsgpu.classify.extract.calls import CallReader, Calls
 from ngsgpu.classify.extract.kernels import first_other, is_among
 from ngsgpu.classify.extract.params import ExtractionParameters
+from ngsgpu.device.plan import HostPlan
 from ngsgpu.errors import UnsuitableError, UsageError
-from ngsgpu.io.inputs import ReadFiles, plan_lanes
+from ngsgpu.io.inputs import ReadFiles, pair_inputs, plan_lanes
 from ngsgpu.io.paths import Paths
 from ngsgpu.io.text.copy import kept_records
 from ngsgpu.io.text.pairs import Mates
 from ngsgpu.run.options import RunOptions
+from ngsgpu.run.plan import plan_records
 from ngsgpu.run.record import Made, RecordDriver, RecordStage, Task
 from ngsgpu.run.statistics import RunStatistics
 from ngsgpu.taxonomy.tree import Taxonomy
@@ -87,6 +89,22 @@ def extract_files(
     wanted = taxids_of(parameters, taxonomy)
     reader = CallReader(calls, options.threads)
     return driver.run(Extraction(reader, wanted, parameters, lanes[0]))
+
+
+def plan_files(
+    in1: Paths,
+    in2: Paths = (),
+    *,
+    interleaved: bool = False,
+    options: RunOptions | None = None,
+) -> HostPlan:
+    """Plan the memory of ``extract_files``, whose arguments these are.
+
+    Raises:
+        UsageError: the files are inconsistent.
+    """
+    lanes = pair_inputs(in1, in2, interleaved=interleaved)
+    return plan_records(Extraction.WORK, lanes, options or RunOptions())
 
 
 def taxids_of(parameters: ExtractionParameters, taxonomy: Taxonomy | None) -> NDArray[np.int64]:

@@ -12,6 +12,7 @@ slower than sorting.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import math
 from collections.abc import Iterator
@@ -24,7 +25,7 @@ from numpy.typing import NDArray
 from ngsgpu.classify.index.gpu_pairs import MAX_PART_BITS, KeyRange, SketchPairs
 from ngsgpu.classify.index.index import Limits, directory_bits
 from ngsgpu.device.cuda.sort import radix_sort
-from ngsgpu.device.memory import format_size
+from ngsgpu.device.plan import Allocation, MemoryPlan, first_fitting
 from ngsgpu.device.team import free_unused
 from ngsgpu.errors import DeviceMemoryError
 from ngsgpu.hashtable.gpu import BUCKETS, HashTable, slots_taken, table_bytes
@@ -51,6 +52,8 @@ _SAMPLE: Final = 1 << 22
 """Number of sampled words from which the number of slots is estimated."""
 
 _SAMPLE_ERROR: Final = 1.03
+_STEPS: Final = ("inserting", "sorting")
+_NO_LIMIT: Final = 1 << 62
 _BATCH: Final = 1 << 23
 """Words that are inserted into a table at a time."""
 
@@ -78,21 +81,24 @@ class TablePlan:
     batch: int
 
 
-@dataclass(frozen=True, slots=True)
-class BuildPlan:
-    """How an index is built.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuildPlan(MemoryPlan):
+    """How an index is built, and its memory on each GPU beside the features.
 
     Attributes:
         bits: of the ranges of keys that are sorted one by one.
         keep: whether the words of all of them can be kept until the end.
-        is_scarce: whether unused memory must be returned immediately.
         table: hash tables for the words; None if they are made from the features again.
     """
 
     bits: int
     keep: bool
-    is_scarce: bool
     table: TablePlan | None = None
+
+    @property
+    def is_scarce(self) -> bool:
+        """Whether unused memory must be returned immediately."""
+        return self.table is not None or 2 * self.total > self.budget
 
     def ranges(self, gpus: int) -> list[list[KeyRange]]:
         """The ranges of each GPU, in ascending order."""
@@ -124,48 +130,83 @@ def plan_build(
     Raises:
         DeviceMemoryError: the memory does not suffice even for the smallest ranges.
     """
-    fewest = math.ceil(math.log2(gpus))
-    if room is None:
-        return BuildPlan(fewest, keep=True, is_scarce=False)
-    memory = _Memory(source, limits, gpus)
-    bits = memory.bits_within(room, fewest)
-    if bits is None:
-        raise DeviceMemoryError(
-            f"building an index needs {format_size(memory.needed(MAX_PART_BITS))} of GPU memory "
-            f"beside the features, and {format_size(room)} may be used; cut the database into "
-            "more partitions, raise `gpu_memory`, or use `backend='cpu'`"
-        )
-    by_sorting = BuildPlan(bits, bits == fewest, 2 * memory.needed(bits) > room)
-    if use_table is False or (bits == fewest and not use_table):
+    memory = RangeMemory(
+        source.sizes.sum(axis=0), limits, gpus, _NO_LIMIT if room is None else room
+    )
+    by_sorting = memory.plan_sorting()
+    if room is None or use_table is False or (by_sorting.keep and not use_table):
         return by_sorting
-    by_table = _plan_table(source, limits, memory, room, bits, fewest)
+    by_table = _plan_table(source, limits, memory, by_sorting.bits)
     if by_table is None or by_table.table is None:
         return by_sorting
-    sorting = _seconds_to_read(source, bits, fewest)
-    inserting = _seconds_to_read(source, by_table.table.bits, fewest)
+    sorting = _seconds_to_read(source, by_sorting.bits, memory.fewest)
+    inserting = _seconds_to_read(source, by_table.table.bits, memory.fewest)
     inserting += 2 * int(source.sizes.sum()) / _INSERTED
     _LOG.debug("%s: %.2f s beside sorting; %s: %.2f s", by_sorting, sorting, by_table, inserting)
     return by_table if use_table or inserting < sorting else by_sorting
 
 
-class _Memory:
-    """GPU memory of ranges of keys."""
+@dataclass(frozen=True, slots=True)
+class RangeMemory:
+    """GPU memory of ranges of keys.
 
-    def __init__(self, source: SketchPairs, limits: Limits, gpus: int) -> None:
-        self.sizes = source.sizes.sum(axis=0)
-        self._pairs = int(self.sizes.sum())
-        bytes_per_pair = _BYTES_PER_PAIR if limits.taxa == 0 else _BYTES_PER_PAIR_WITH_TAXA
-        self.bytes_per_pair = bytes_per_pair + (_BYTES_PER_PAIR_LENT if gpus > 1 else 0)
+    Attributes:
+        sizes: int64[2^MAX_PART_BITS], words of the smallest ranges.
+        limits: rules for keeping locations.
+        gpus: number of participating GPUs.
+        room: memory budget per GPU in bytes.
+    """
 
-    def needed(self, bits: int) -> int:
-        """Bytes for sorting the words of a range."""
-        directory = (8 << directory_bits(self._pairs)) >> bits
-        return self.bytes_per_pair * largest_range(self.sizes, bits) + directory + _SPARE
+    sizes: NDArray[np.int64]
+    limits: Limits
+    gpus: int
+    room: int
 
-    def bits_within(self, room: int, fewest: int) -> int | None:
-        """The largest ranges that fit; None if none do."""
-        bits = range(fewest, MAX_PART_BITS + 1)
-        return next((own for own in bits if self.needed(own) <= room), None)
+    @property
+    def fewest(self) -> int:
+        """Bits of the largest ranges: one for each GPU."""
+        return math.ceil(math.log2(self.gpus))
+
+    @property
+    def bytes_per_pair(self) -> int:
+        """Memory of a word while it is sorted."""
+        own = _BYTES_PER_PAIR if self.limits.taxa == 0 else _BYTES_PER_PAIR_WITH_TAXA
+        return own + (_BYTES_PER_PAIR_LENT if self.gpus > 1 else 0)
+
+    def plan(
+        self, bits: int, table: TablePlan | None = None, others: tuple[Allocation, ...] = ()
+    ) -> BuildPlan:
+        """The plan of sorting ranges one by one.
+
+        Args:
+            bits: of the ranges.
+            table: hash tables for the words.
+            others: what these take.
+        """
+        directory = (8 << directory_bits(int(self.sizes.sum()))) >> bits
+        words = self.bytes_per_pair * largest_range(self.sizes, bits)
+        return BuildPlan(
+            doing="building an index",
+            allocations=(
+                Allocation("words", words, _STEPS[1:]),
+                Allocation("directory", directory, _STEPS[1:]),
+                Allocation("spare", _SPARE, _STEPS),
+                *others,
+            ),
+            budget=self.room,
+            remedies=("cut the database into more partitions",),
+            bits=bits,
+            keep=bits == self.fewest,
+            table=table,
+        )
+
+    def plan_sorting(self) -> BuildPlan:
+        """The plan with the largest ranges that fit.
+
+        Raises:
+            DeviceMemoryError: not even the smallest do.
+        """
+        return first_fitting(map(self.plan, range(self.fewest, MAX_PART_BITS + 1)))
 
 
 def largest_range(sizes: NDArray[np.int64], bits: int) -> int:
@@ -179,7 +220,7 @@ def _seconds_to_read(source: SketchPairs, bits: int, fewest: int) -> float:
 
 
 def _plan_table(
-    source: SketchPairs, limits: Limits, memory: _Memory, room: int, sorted_bits: int, fewest: int
+    source: SketchPairs, limits: Limits, memory: RangeMemory, sorted_bits: int
 ) -> BuildPlan | None:
     """The plan with the fewest tables; None if there is none.
 
@@ -187,9 +228,7 @@ def _plan_table(
         source: makes the words.
         limits: rules for keeping locations.
         memory: memory of ranges.
-        room: memory budget in bytes.
         sorted_bits: of the ranges that can be sorted.
-        fewest: minimum bits of the ranges.
     """
     if limits.taxa > 0 or limits.locations > _MAX_IN_TABLE:
         return None
@@ -200,7 +239,7 @@ def _plan_table(
     taken = slots_taken(sample, max_in_table(limits)) / max(1, len(sample))
     del sample
     free_unused()
-    for bits in range(fewest, MAX_PART_BITS + 1):
+    for bits in range(memory.fewest, MAX_PART_BITS + 1):
         largest = largest_range(memory.sizes, bits)
         slots = np.ceil(largest * taken * _SAMPLE_ERROR / _LOAD).astype(np.int64).tolist()
         # A sample may also miss keys by chance, which matters where there are few.
@@ -210,13 +249,15 @@ def _plan_table(
             for own, bucket in zip(slots, BUCKETS, strict=True)
         )
         batch = max(largest_range(source.sizes, bits), min(_BATCH, largest))
-        left = room - least
-        if memory.bytes_per_pair * batch + _SPARE > left:
-            continue
-        within = memory.bits_within(left, bits)
-        if within is not None:
-            table = TablePlan(bits, bucket, own_slots, batch)
-            return BuildPlan(within, within == fewest, is_scarce=True, table=table)
+        table = TablePlan(bits, bucket, own_slots, batch)
+        others = (
+            Allocation("table", least, _STEPS),
+            Allocation("inserted", memory.bytes_per_pair * batch, _STEPS[:1]),
+        )
+        with contextlib.suppress(DeviceMemoryError):
+            return first_fitting(
+                memory.plan(within, table, others) for within in range(bits, MAX_PART_BITS + 1)
+            )
     return None
 
 

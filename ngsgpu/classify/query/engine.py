@@ -29,6 +29,12 @@ from ngsgpu.taxonomy.ranks import RANK_CODES
 from ngsgpu.taxonomy.tree import root_only
 
 
+def partition_bytes(partitions: Sequence[PartitionArrays]) -> int:
+    """Size of the arrays of some partitions."""
+    arrays = (array for partition in partitions for array in partition)
+    return sum(array.nbytes for array in arrays if isinstance(array, np.ndarray))
+
+
 class Engine:
     """A database and how to classify with it.
 

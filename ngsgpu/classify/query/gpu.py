@@ -16,14 +16,14 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from ngsgpu.classify.query.cpu import PartitionArrays
-from ngsgpu.classify.query.engine import Engine
+from ngsgpu.classify.query.engine import Engine, partition_bytes
 from ngsgpu.classify.query.gpu_batch import NULL, GpuBatch, GpuNames, GpuReads
 from ngsgpu.classify.sketch.gpu import sketch_numbers
 from ngsgpu.device.cuda.kernels import THREADS, KernelModule, grid_of_warps
 from ngsgpu.device.cuda.sort import radix_sort
 from ngsgpu.device.cuda.structs import Struct
 from ngsgpu.device.pinned import pinned_empty, to_device
-from ngsgpu.device.plan import gpu_memory
+from ngsgpu.device.plan import Allocation, plan_on_gpu
 from ngsgpu.device.team import Team, here
 
 KERNELS: Final = KernelModule("ngsgpu.classify.query", "query.cu")
@@ -87,7 +87,8 @@ class Searcher:
         import cupy
 
         self._engine = engine
-        gpu_memory(memory).require(_bytes_of(partitions), "the partitions of the database")
+        size = Allocation("partitions", partition_bytes(partitions))
+        plan_on_gpu("the partitions of the database", memory, size).check()
         taxa = engine.taxon_of_target
         self.taxa = cupy.asarray(taxa) if len(taxa) > 0 else None
         self._partitions = [_GpuPartition(partition, self.taxa) for partition in partitions]
@@ -194,12 +195,6 @@ class _GpuPartition:
         )
 
 
-def _bytes_of(partitions: Sequence[PartitionArrays]) -> int:
-    """Size of the arrays of some partitions."""
-    arrays = (array for partition in partitions for array in partition)
-    return sum(array.nbytes for array in arrays if isinstance(array, np.ndarray))
-
-
 def max_gpus(partitions: int) -> int | None:
     """How many GPUs can share a search of this many partitions; None: any number.
 
@@ -233,7 +228,7 @@ class GpuEngine:
             partitions if self._splits_queries else partitions[member :: len(team)]
             for member in range(len(team))
         ]
-        self.planned_bytes = max(map(_bytes_of, shares))
+        self.planned_bytes = max(map(partition_bytes, shares))
         self._searchers = team.each(lambda member: Searcher(engine, shares[member], memory))
 
     def find(self, reads: GpuReads, names: GpuNames) -> GpuBatch:

@@ -108,16 +108,23 @@ def parse_json(text: str | bytes) -> Any:
 
 
 def read_manifest(
-    path: Path, what: str, version: int, shape: Mapping[str, Any], command: str = "ngsgpu db build"
+    path: Path,
+    what: str,
+    version: int,
+    shape: Mapping[str, Any],
+    command: str = "ngsgpu db build",
+    *,
+    oldest: int | None = None,
 ) -> dict[str, Any]:
     """Read a manifest.
 
     Args:
         path: its file.
         what: it is of.
-        version: that is read.
+        version: the newest that is read.
         shape: of its fields, but for format, version and checksum.
         command: that builds one.
+        oldest: the oldest version that is read; None: ``version`` alone.
 
     Raises:
         InputError: it is missing, damaged, of something else, or of a version that is not read.
@@ -137,7 +144,8 @@ def read_manifest(
     if not isinstance(values, dict) or values.get("format") != what:
         raise InputError(path, f"is not the manifest of a {what}", "check the path")
     found = values.get("version")
-    if is_count(found) and found != version:
+    known = range(version if oldest is None else oldest, version + 1)
+    if is_count(found) and found not in known:
         raise InputError(
             path,
             f"is of version {found} and this program reads version {version}",

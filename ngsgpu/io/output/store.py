@@ -270,7 +270,7 @@ def check_content(
 
 
 def open_array(
-    folder: Path, name: str, dtype: type[np.generic], columns: int | None = None
+    folder: Path, name: str, dtype: DTypeLike, columns: int | None = None
 ) -> NDArray[Any]:
     """Map an array written by ``save_arrays``; changes stay in memory.
 

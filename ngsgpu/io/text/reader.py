@@ -41,7 +41,7 @@ __all__ = [
 logger = logging.getLogger("ngsgpu")
 
 CHUNK_BYTES: Final = 32 << 20
-_BATCH_BYTES: Final = 8 << 20
+BATCH_BYTES: Final = 8 << 20
 """Most bytes a batch: enough for Python's share of the work to be small, which only one thread can
 do at a time, and few enough for many threads."""
 
@@ -112,7 +112,7 @@ def read_batches(
         InputError: the file cannot be opened, decompressed or parsed; with the number of the record
             and of the line.
     """
-    chunk_bytes = min(chunk_bytes, _BATCH_BYTES)
+    chunk_bytes = min(chunk_bytes, BATCH_BYTES)
     source = Source(
         path, threads=threads, chunk_bytes=chunk_bytes, overlap=min(chunk_bytes, OVERLAP)
     )

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ngsgpu.device.cuda.kernels import KernelModule
 from ngsgpu.device.errors import cuda_errors
 from ngsgpu.device.pinned import to_device
-from ngsgpu.device.plan import gpu_memory
+from ngsgpu.device.plan import Allocation, plan_on_gpu
 from ngsgpu.pool import Shared
 from ngsgpu.suffix.fm import FmIndex
 
@@ -37,7 +37,8 @@ class DeviceIndex:
         from cupy import cuda
 
         with cuda_errors("copying the index to the GPU"):
-            gpu_memory(limit).require(index.words.nbytes + index.sample.nbytes, "the index")
+            size = index.words.nbytes + index.sample.nbytes
+            plan_on_gpu("the index", limit, Allocation("index", size)).check()
             self.words = to_device(index.words)
             self.sample = to_device(index.sample)
             self.totals = to_device(index.totals)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.io.output.atomic import AtomicFile, check_distinct
+from ngsgpu.io.output.atomic import AtomicFile, check_distinct, commit_all
 from ngsgpu.io.paths import Paths, listed
 from ngsgpu.io.text.batch import RecordBatch
 from ngsgpu.io.text.reader import read_batches
@@ -18,37 +19,18 @@ from ngsgpu.jit import njit
 from ngsgpu.pool import working
 from ngsgpu.run.options import RunOptions, on_backend
 from ngsgpu.run.progress import Progress, say_if_compiling
+from ngsgpu.run.statistics import statistics_file
 from ngsgpu.sequence.codec import CODES
 from ngsgpu.suffix.fm import FmIndex
 from ngsgpu.suffix.params import QueryParameters
 from ngsgpu.suffix.places import SequencePlaces
 from ngsgpu.suffix.query.cpu import find_maximal, find_places, turn_places
 from ngsgpu.suffix.query.paf import Hits, Names, lines_of
+from ngsgpu.suffix.stats import QuerySummary
 from ngsgpu.suffix.store import files_of_index, open_index
 
 if TYPE_CHECKING:
     from ngsgpu.suffix.query.gpu import DeviceIndex
-
-
-@dataclass(slots=True)
-class QuerySummary:
-    """Summary of a query run.
-
-    Attributes:
-        reads: their number.
-        with_matches: reads with a match.
-        matches: matches.
-    """
-
-    reads: int = 0
-    with_matches: int = 0
-    matches: int = 0
-
-    def summary(self) -> list[str]:
-        """Lines for people."""
-        return [
-            f"{self.reads:,} reads, {self.with_matches:,} with a match; {self.matches:,} matches"
-        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +56,8 @@ def query_files(
     out: str | Path,
     parameters: QueryParameters | None = None,
     options: RunOptions | None = None,
+    *,
+    stats: str | Path | None = None,
 ) -> QuerySummary:
     """Write the exact matches of reads.
 
@@ -83,6 +67,7 @@ def query_files(
         out: PAF file.
         parameters: which matches.
         options: backend, threads, GPU memory and progress; do not affect the result.
+        stats: JSON file for the statistics.
 
     Raises:
         InputError: the index or a file cannot be read.
@@ -90,46 +75,54 @@ def query_files(
         UsageError: the output is an input.
         DeviceError: the GPU fails or the index does not fit there, and the CPU may not take over.
     """
+    started = time.monotonic()
     paths = listed(paths)
     options = options or RunOptions()
-    check_distinct(list(paths), [out], also_read=files_of_index(prefix))
+    outputs = [path for path in (out, stats) if path is not None]
+    check_distinct(list(paths), outputs, also_read=files_of_index(prefix))
     say_if_compiling()
-    own = (*open_index(prefix, options.threads), parameters or QueryParameters())
+    parameters = parameters or QueryParameters()
+    own = (*open_index(prefix, options.threads), parameters)
+
+    def write(search: Searcher, backend: str) -> QuerySummary:
+        with AtomicFile(out) as matches, statistics_file(stats) as complete:
+            totals = _write_matches(search, paths, matches, options)
+            times = {"total": round(time.monotonic() - started, 3)}
+            summary = QuerySummary.begun(options, backend, parameters, time_s=times, **totals)
+            commit_all([matches, *complete(summary)])
+        return summary
 
     def on_gpu() -> QuerySummary:
         from ngsgpu.suffix.query.gpu import DeviceIndex
 
         there = DeviceIndex(own[0], options.gpu_memory, options.threads)
-        return _query(Searcher(*own, there), paths, out, options)
+        return write(Searcher(*own, there), "cuda")
 
     return on_backend(
         options,
         on_gpu,
-        lambda: _query(Searcher(*own), paths, out, options),
+        lambda: write(Searcher(*own), "cpu"),
         may_begin_again=lambda: "-" not in map(str, paths),
     )
 
 
-def _query(
-    search: Searcher, paths: Sequence[str | Path], out: str | Path, options: RunOptions
-) -> QuerySummary:
-    summary = QuerySummary()
-    with AtomicFile(out) as file:
-        with (
-            Progress(options.progress) as progress,
-            progress.stage("searching", unit="reads") as stage,
-            working(
-                options.threads, search.find, _batches(paths, options), name="search"
-            ) as results,
-        ):
-            for found in results:
-                file.write(found.lines.data)
-                summary.reads += found.reads
-                summary.with_matches += found.with_matches
-                summary.matches += found.matches
-                stage.advance(found.reads)
-        file.commit()
-    return summary
+def _write_matches(
+    search: Searcher, paths: Sequence[str | Path], file: AtomicFile, options: RunOptions
+) -> dict[str, int]:
+    """Write the matches of all reads; return how many reads and matches there are."""
+    totals = dict.fromkeys(("reads", "with_matches", "matches"), 0)
+    batches = _batches(paths, options)
+    with (
+        Progress(options.progress) as progress,
+        progress.stage("searching", unit="reads") as stage,
+        working(options.threads, search.find, batches, name="search") as results,
+    ):
+        for found in results:
+            file.write(found.lines.data)
+            for name in totals:
+                totals[name] += getattr(found, name)
+            stage.advance(found.reads)
+    return totals
 
 
 def _batches(paths: Sequence[str | Path], options: RunOptions) -> Iterator[RecordBatch]:

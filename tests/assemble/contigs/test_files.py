@@ -343,8 +343,8 @@ def test_reads_that_hardly_overlap(
 
 def test_reads_need_memory() -> None:
     source = Source(10**9, 10**11, 0, ())
-    with pytest.raises(HostMemoryError, match=r"1,000,000,000 reads take .* use `memory='"):
-        run.check_memory(source, RunOptions(memory=1 << 30))
+    with pytest.raises(HostMemoryError, match=r"1,000,000,000 reads takes .* try `memory='"):
+        run.plan_reads(source, RunOptions(memory=1 << 30)).check()
 
 
 def test_what_is_refused(tmp_path: Path, mates: list[Path], ngsgpu: Commands) -> None:
@@ -362,7 +362,7 @@ def test_what_is_refused(tmp_path: Path, mates: list[Path], ngsgpu: Commands) ->
         (["-o", out], "no reads given"),
         (["-i", mates[0]], "no output given"),
         (["-i", mates[0], "-o", mates[0]], "input and output"),
-        (["-i", mates[0], "-o", out, "--memory", "100M"], "use fewer threads, or --memory"),
+        (["-i", mates[0], "-o", out, "--memory", "100M"], "try fewer threads, or --memory"),
     ):
         done = ngsgpu("assemble", *options)
         assert done.status in (2, 3)

@@ -46,6 +46,6 @@ class World(NamedTuple):
 
 def as_dict(database: KmerDatabase) -> dict[str, int]:
     """The k-mers in the order of the database."""
-    text = b"".join(dump(database, 1, 65_535)).decode()
+    text = b"".join(dump(database, 1, 2**32 - 1)).decode()
     pairs = (line.split("\t") for line in text.splitlines())
     return {kmer: int(found) for kmer, found in pairs}

@@ -23,6 +23,7 @@ files = " ".join(
         option("", snakemake.input.references),
         option("--out", snakemake.output.index),
         option("--exclude", snakemake.input.get("exclude")),
+        option("--stats", snakemake.output.get("stats")),
     ]
 )
 

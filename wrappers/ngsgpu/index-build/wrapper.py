@@ -22,6 +22,7 @@ files = " ".join(
     [
         option("", snakemake.input.reference),
         option("--out", f"{snakemake.output.index}/index"),
+        option("--stats", snakemake.output.get("stats")),
     ]
 )
 

@@ -23,6 +23,7 @@ files = " ".join(
         option("", f"{snakemake.input.index}/index"),
         option("--in1", snakemake.input.r1),
         option("--out", snakemake.output.matches),
+        option("--stats", snakemake.output.get("stats")),
     ]
 )
 

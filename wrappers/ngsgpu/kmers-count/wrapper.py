@@ -24,6 +24,7 @@ files = " ".join(
         option("--in2", snakemake.input.get("r2")),
         option("--out", snakemake.output.get("database")),
         option("--histo", snakemake.output.get("histo")),
+        option("--stats", snakemake.output.get("stats")),
     ]
 )
 

@@ -10,7 +10,8 @@ process NGSGPU_DEPLETEINDEX {
     tuple val(meta), path(references, stageAs: 'references*/*'), path(exclude, stageAs: 'exclude*/*')
 
     output:
-    tuple val(meta), path("*.idx"), emit: index
+    tuple val(meta), path("*.idx")     , emit: index
+    tuple val(meta), path("*.idx.json"), emit: stats
     tuple val("${task.process}"), val('ngsgpu'), eval("ngsgpu --version | sed 's/ngsgpu //'"), topic: versions, emit: versions_ngsgpu
 
     when:
@@ -29,6 +30,7 @@ process NGSGPU_DEPLETEINDEX {
         ${references_files.join(' ')} \\
         --out ${prefix}.idx \\
         ${exclude_files.join(' ')} \\
+        --stats ${prefix}.idx.json \\
         --threads ${task.cpus} ${memory} \\
         ${args}
     """
@@ -37,5 +39,6 @@ process NGSGPU_DEPLETEINDEX {
     def prefix = task.ext.prefix ?: "${meta.id}"
     """
     touch ${prefix}.idx
+    touch ${prefix}.idx.json
     """
 }

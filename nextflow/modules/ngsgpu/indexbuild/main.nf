@@ -11,7 +11,8 @@ process NGSGPU_INDEXBUILD {
     tuple val(meta), path(reference)
 
     output:
-    tuple val(meta), path("*.index"), emit: index
+    tuple val(meta), path("*.index")     , emit: index
+    tuple val(meta), path("*.index.json"), emit: stats
     tuple val("${task.process}"), val('ngsgpu'), eval("ngsgpu --version | sed 's/ngsgpu //'"), topic: versions, emit: versions_ngsgpu
 
     when:
@@ -29,6 +30,7 @@ process NGSGPU_INDEXBUILD {
     ngsgpu index build \\
         ${reference} \\
         --out ${prefix}.index/index \\
+        --stats ${prefix}.index.json \\
         --threads ${task.cpus} ${memory} ${device} \\
         ${args}
     """
@@ -38,5 +40,6 @@ process NGSGPU_INDEXBUILD {
     """
     mkdir ${prefix}.index
     touch ${prefix}.index/index
+    touch ${prefix}.index.json
     """
 }

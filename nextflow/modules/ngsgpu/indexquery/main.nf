@@ -12,7 +12,8 @@ process NGSGPU_INDEXQUERY {
     tuple val(meta2), path(index)
 
     output:
-    tuple val(meta), path("*.paf"), emit: matches
+    tuple val(meta), path("*.paf")         , emit: matches
+    tuple val(meta), path("*.matches.json"), emit: stats
     tuple val("${task.process}"), val('ngsgpu'), eval("ngsgpu --version | sed 's/ngsgpu //'"), topic: versions, emit: versions_ngsgpu
 
     when:
@@ -31,6 +32,7 @@ process NGSGPU_INDEXQUERY {
         ${index}/index \\
         ${inputs.join(' ')} \\
         --out ${prefix}.paf \\
+        --stats ${prefix}.matches.json \\
         --threads ${task.cpus} ${device} \\
         ${args}
     """
@@ -39,5 +41,6 @@ process NGSGPU_INDEXQUERY {
     def prefix = task.ext.prefix ?: "${meta.id}"
     """
     touch ${prefix}.paf
+    touch ${prefix}.matches.json
     """
 }

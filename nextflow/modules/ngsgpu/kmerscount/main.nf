@@ -11,8 +11,9 @@ process NGSGPU_KMERSCOUNT {
     tuple val(meta), path(reads, stageAs: 'input*/*')
 
     output:
-    tuple val(meta), path("*.kmers"), emit: database
-    tuple val(meta), path("*.histo"), emit: histo
+    tuple val(meta), path("*.kmers")     , emit: database
+    tuple val(meta), path("*.histo")     , emit: histo
+    tuple val(meta), path("*.kmers.json"), emit: stats
     tuple val("${task.process}"), val('ngsgpu'), eval("ngsgpu --version | sed 's/ngsgpu //'"), topic: versions, emit: versions_ngsgpu
 
     when:
@@ -20,7 +21,7 @@ process NGSGPU_KMERSCOUNT {
 
     script:
     // Further options, which docs/options.md explains:
-    // --kmer K, --min-quality Q, --min-count N, --quiet, --phred-offset auto|33|64
+    // --kmer K, --min-quality Q, --min-count N, --count-bits 16|32, --quiet, --phred-offset auto|33|64
     def args = task.ext.args ?: ''
     def prefix = task.ext.prefix ?: "${meta.id}"
     def files = reads instanceof List ? reads : [reads]
@@ -34,6 +35,7 @@ process NGSGPU_KMERSCOUNT {
         ${inputs.join(' ')} \\
         --out ${prefix}.kmers \\
         --histo ${prefix}.histo \\
+        --stats ${prefix}.kmers.json \\
         --threads ${task.cpus} ${memory} ${device} \\
         ${args}
     """
@@ -44,5 +46,6 @@ process NGSGPU_KMERSCOUNT {
     mkdir ${prefix}.kmers
     touch ${prefix}.kmers/manifest.json
     touch ${prefix}.histo
+    touch ${prefix}.kmers.json
     """
 }

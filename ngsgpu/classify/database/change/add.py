@@ -13,7 +13,7 @@ from ngsgpu.classify.database.cpu_build import all_batches, index_partition, ske
 from ngsgpu.classify.database.database import Database, Partition, open_database
 from ngsgpu.classify.database.folder import changed, check_inputs
 from ngsgpu.classify.database.info import check_contents
-from ngsgpu.classify.database.memory import check_memory, expected_locations
+from ngsgpu.classify.database.memory import check, expected_locations, plan_build
 from ngsgpu.classify.database.plan import (
     assemble_database,
     check_taxa,
@@ -93,7 +93,7 @@ def add_references(
         windows = old.partitions[last].windows if into_last else 0
         kept = old.parameters.sketch.most_features(windows) if into_last else 0
         added = expected_locations(files, old.parameters)
-        check_memory(options, kept + added, 1, "what is added")
+        check(plan_build(options, kept + added, "what is added"), options)
         new = _with_references(
             old, files, maps, None if into_last else request or PartitionRequest(), options,
             generation,

@@ -20,7 +20,7 @@ from ngsgpu.classify.database.cpu_build import index_partition
 from ngsgpu.classify.database.database import Database, open_database
 from ngsgpu.classify.database.folder import changed
 from ngsgpu.classify.database.info import check_contents
-from ngsgpu.classify.database.memory import check_memory
+from ngsgpu.classify.database.memory import check, plan_build
 from ngsgpu.classify.database.plan import assemble_database
 from ngsgpu.classify.database.write import write_manifest, write_partition
 from ngsgpu.classify.index.index import removed_keys
@@ -132,7 +132,8 @@ def remove_references(
         check_contents(old, touched)
         most = max((old.partitions[number].windows for number in touched), default=0)
         locations = old.parameters.sketch.most_features(most)
-        check_memory(options, locations, len(old.partitions), "what is left of a partition")
+        what = "what is left of a partition"
+        check(plan_build(options, locations, what, len(old.partitions)), options)
         new = _without(old, removed, set(touched), options, generation)
         write_manifest(new)
     return new
