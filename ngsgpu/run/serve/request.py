@@ -1,0 +1,123 @@
+"""What a command sends to a server, and how the server takes its place."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import socket
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, field
+from typing import Final
+
+from ngsgpu._version import __version__
+
+_SIZE_BYTES: Final = 4
+_MOST_FILES: Final = 250
+_STREAMS: Final = 3
+_OPEN_FILE: Final = re.compile(r"/(?:dev|proc/self)/fd/(\d+)")
+_OF_THE_SERVER: Final = "CUDA_"
+"""Variables that begin so say which GPUs the server has leased."""
+
+
+@dataclass
+class Request:
+    """A command that a server is to run.
+
+    Attributes:
+        words: of the command, without the program's name.
+        served: identity of what the command believes the server to have open.
+        threads: that the command will use.
+        version: of the program.
+        folder: where the command was started.
+        umask: of its process.
+        environment: of its process.
+        numbers: of its open files that it hands over: the standard streams, and those that words
+            name, as ``/dev/fd/63``.
+        files: the same files, as open here.
+    """
+
+    words: list[str]
+    served: str
+    threads: int
+    version: str = __version__
+    folder: str = field(default_factory=os.getcwd)
+    umask: int = field(default_factory=lambda: _umask())
+    environment: dict[str, str] = field(default_factory=lambda: dict(os.environ))
+    numbers: list[int] = field(default_factory=list)
+    files: list[int] = field(default_factory=list)
+
+    def send(self, connection: socket.socket) -> None:
+        """Send it, with the open files."""
+        named = {int(number) for word in self.words for number in _OPEN_FILE.findall(word)}
+        self.numbers = [*range(_STREAMS), *sorted(named - {*range(_STREAMS)})]
+        message = json.dumps(asdict(self)).encode()
+        socket.send_fds(connection, [len(message).to_bytes(_SIZE_BYTES, "big")], self.numbers)
+        connection.sendall(message)
+
+    @classmethod
+    def receive(cls, connection: socket.socket) -> Request | None:
+        """Receive one; None if the other end has gone, or sends something else."""
+        size, files, _, _ = socket.recv_fds(connection, _SIZE_BYTES, _MOST_FILES)
+        with suppress(ValueError, TypeError, OSError), connection.makefile("rb") as sent:
+            message = sent.read(int.from_bytes(size, "big"))
+            request = cls(**{**json.loads(message), "files": files})
+            if len(files) == len(request.numbers):
+                return request
+        close(files)
+        return None
+
+    def here(self) -> list[str]:
+        """The words, with the names that its open files have in this process."""
+        names = dict(zip(self.numbers[_STREAMS:], self.files[_STREAMS:], strict=True))
+
+        def name(found: re.Match[str]) -> str:
+            number = int(found[1])
+            return f"/dev/fd/{names[number]}" if number in names else found[0]
+
+        return [_OPEN_FILE.sub(name, word) for word in self.words]
+
+    @contextmanager
+    def taken_over(self) -> Iterator[None]:
+        """Within the block, this process has the streams, folder and environment of the command.
+
+        Raises:
+            OSError: the folder cannot be entered.
+        """
+        streams = [os.dup(number) for number in range(_STREAMS)]
+        folder = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        environment, umask = dict(os.environ), os.umask(self.umask)
+        own = {name: own for name, own in environment.items() if name.startswith(_OF_THE_SERVER)}
+        try:
+            _set_environment({**self.environment, **own})
+            for number, file in enumerate(self.files[:_STREAMS]):
+                os.dup2(file, number)
+            os.chdir(self.folder)
+            yield
+        finally:
+            os.umask(umask)
+            _set_environment(environment)
+            os.fchdir(folder)
+            for number, file in enumerate(streams):
+                os.dup2(file, number)
+            close([*streams, folder])
+
+
+def close(files: Sequence[int]) -> None:
+    """Close open files."""
+    for file in files:
+        os.close(file)
+
+
+def _set_environment(variables: dict[str, str]) -> None:
+    os.environ.clear()
+    os.environ.update(variables)
+    tempfile.tempdir = None  # which depends on them
+
+
+def _umask() -> int:
+    umask = os.umask(0)
+    os.umask(umask)
+    return umask
