@@ -39,7 +39,9 @@ _WORDS: Final = {
     int(signal.SIGTERM): "terminated",
     int(signal.SIGXCPU): "ended by SIGXCPU: the limit of CPU time (ulimit -t) is reached",
 }
-_CANCEL: Final = signal.SIGUSR2
+_CANCEL: Final = signal.SIGURG
+"""Wakes the main thread; one that comes too late is ignored."""
+
 _SHOW_CURSOR: Final = "\n\x1b[?25h"
 
 

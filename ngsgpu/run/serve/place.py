@@ -17,6 +17,9 @@ from typing import Final
 from ngsgpu.errors import UsageError, output_error
 
 _PRIVATE: Final = 0o700
+_LONGEST: Final = 80
+"""Bytes of a socket's name, without its folder."""
+
 _WAITING: Final = 1024
 """Requests that the system keeps for a server; more wait until they can connect."""
 
@@ -49,7 +52,9 @@ def default_socket(served: str) -> Path:
 
 @contextmanager
 def _address(path: Path) -> Iterator[tuple[str, int]]:
-    """A short name of a socket, whose names are limited to 107 bytes, and its folder, open."""
+    """A short name of a socket, for the system takes 107 bytes, and its folder, open."""
+    if len(os.fsencode(path.name)) > _LONGEST:
+        raise UsageError(f"{path}: the name is too long; choose a shorter one")
     folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         yield f"/proc/self/fd/{folder}/{path.name}", folder

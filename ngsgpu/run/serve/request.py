@@ -69,23 +69,21 @@ class Request:
         close(files)
         return None
 
-    def here(self) -> list[str]:
-        """The words, with the names that its open files have in this process."""
-        names = dict(zip(self.numbers[_STREAMS:], self.files[_STREAMS:], strict=True))
-
-        def name(found: re.Match[str]) -> str:
-            number = int(found[1])
-            return f"/dev/fd/{names[number]}" if number in names else found[0]
-
-        return [_OPEN_FILE.sub(name, word) for word in self.words]
-
     @contextmanager
-    def taken_over(self) -> Iterator[None]:
+    def taken_over(self) -> Iterator[list[str]]:
         """Within the block, this process has the streams, folder and environment of the command.
+
+        Yields:
+            The words, with the names that further open files have in this process.
 
         Raises:
             OSError: the folder cannot be entered.
         """
+        here: dict[int, int] = {}
+
+        def name(found: re.Match[str]) -> str:
+            return found[0].replace(found[1], str(here.get(int(found[1]), found[1])))
+
         streams = [os.dup(number) for number in range(_STREAMS)]
         folder = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         environment, umask = dict(os.environ), os.umask(self.umask)
@@ -94,21 +92,31 @@ class Request:
             _set_environment({**self.environment, **own})
             for number, file in enumerate(self.files[:_STREAMS]):
                 os.dup2(file, number)
+            for number, file in zip(self.numbers[_STREAMS:], self.files[_STREAMS:], strict=True):
+                here[number] = os.dup(file) if _is_open(number) else os.dup2(file, number)
             os.chdir(self.folder)
-            yield
+            yield [_OPEN_FILE.sub(name, word) for word in self.words]
         finally:
             os.umask(umask)
             _set_environment(environment)
             os.fchdir(folder)
             for number, file in enumerate(streams):
                 os.dup2(file, number)
-            close([*streams, folder])
+            close([*here.values(), *streams, folder])
 
 
 def close(files: Sequence[int]) -> None:
     """Close open files."""
     for file in files:
         os.close(file)
+
+
+def _is_open(number: int) -> bool:
+    try:
+        os.fstat(number)
+    except OSError:
+        return False
+    return True
 
 
 def _set_environment(variables: dict[str, str]) -> None:

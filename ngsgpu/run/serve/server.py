@@ -22,6 +22,7 @@ from typing import Final
 
 from ngsgpu import ending
 from ngsgpu._version import __version__
+from ngsgpu.io.output.temporary import remove_all
 from ngsgpu.run.serve.place import listening, peer
 from ngsgpu.run.serve.request import Request, close
 
@@ -113,6 +114,7 @@ class Server:
                 if left is not None and left <= 0:
                     return
                 for key, _ in selector.select(left):
+                    last = time.monotonic()
                     if key.fileobj is self._listener:
                         self._accept()
                     else:
@@ -123,7 +125,7 @@ class Server:
                         if not _is_gone(connection):
                             run(connection, request)
                     close(request.files)
-                last = time.monotonic()
+                    last = time.monotonic()
 
     def _has_room(self) -> bool:
         """Whether the next request has threads to run on."""
@@ -229,8 +231,11 @@ class Server:
         watching.start()
         status = 1
         try:
-            with request.taken_over():
-                status = self._work(request.here())
+            with request.taken_over() as words:
+                try:
+                    status = self._work(words)
+                finally:
+                    remove_all()  # what a signal has kept from its end
         except KeyboardInterrupt:
             status = ending.status_of(signal.SIGINT)
         except ending.Terminated as error:
