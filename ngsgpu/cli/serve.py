@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import os
+import signal
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
@@ -65,22 +67,40 @@ def serve(
         return None
     if detach:
         return _detached()
-    identity = served.identity(database, only_partition)
+    from ngsgpu.ending import Terminated
+
+    try:
+        _serve(place, database, only_partition, idle_timeout, run, verifies=not no_verify)
+    except Terminated as error:
+        if error.number != signal.SIGTERM:
+            raise
+        os._exit(0)  # as servers end, whatever threads of cancelled runs still wait for
+    return None
+
+
+def _serve(
+    place: Path,
+    database: str,
+    only_partition: int | None,
+    idle_timeout: float | None,
+    run: ClassifyRun,
+    *,
+    verifies: bool,
+) -> None:
+    """Open a database and serve it, until a signal or the time without clients ends it."""
     from ngsgpu.ending import cleaned_up
     from ngsgpu.run.serve.server import Server
 
+    identity = served.identity(database, only_partition)
     # Clients may connect from now on; they wait.
     server = Server(place.absolute())
-    with (
-        cleaned_up(server.close),
-        open_classify_run(run, database, only_partition) as options,
-    ):
+    with cleaned_up(server.close), open_classify_run(run, database, only_partition) as options:
         from ngsgpu.classify.database.database import open_database
         from ngsgpu.classify.run.pipeline import Classifier
 
         wanted = None if only_partition is None else [only_partition]
         path = Path(database).absolute()
-        opened = open_database(path, load=wanted, verified=not no_verify)
+        opened = open_database(path, load=wanted, verified=verifies)
         classifier = Classifier(opened, partitions=wanted, options=options)
         if served.identity(database, only_partition) != identity:
             raise UsageError(f"{database} was changed while it was opened; start again")
@@ -93,7 +113,6 @@ def serve(
             _work, identity,
             threads=options.threads, copies=options.backend == "cpu", idle=idle_timeout,
         )  # fmt: skip
-    return None
 
 
 def _work(words: list[str]) -> int:

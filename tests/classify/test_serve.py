@@ -176,7 +176,7 @@ def test_the_end_of_a_server_cancels_what_it_runs(
     with served(database.path, tmp_path / "s", first=first) as server:
         client, writer = endless(server, place)
         status, said = server.stop()
-        assert status == 143 and said.endswith("ngsgpu: terminated\n")
+        assert status == 0 and "error" not in said
         told = client.communicate(timeout=30)[1].decode()
         os.close(writer)
     assert client.returncode in (1, 143) and told.splitlines()[-1].startswith("ngsgpu: ")
