@@ -18,7 +18,7 @@ _SIZE_BYTES: Final = 4
 _MOST_FILES: Final = 250
 _STREAMS: Final = 3
 _OPEN_FILE: Final = re.compile(r"/(?:dev|proc/self)/fd/(\d+)")
-_OF_THE_SERVER: Final = "CUDA_"
+_OF_THE_SERVER: Final = ("CUDA_", "NGSGPU_LEASE")
 """Variables that begin so say which GPUs the server has leased."""
 
 
@@ -87,9 +87,11 @@ class Request:
         streams = [os.dup(number) for number in range(_STREAMS)]
         folder = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         environment, umask = dict(os.environ), os.umask(self.umask)
-        own = {name: own for name, own in environment.items() if name.startswith(_OF_THE_SERVER)}
         try:
-            _set_environment({**self.environment, **own})
+            _set_environment(
+                {name: own for name, own in self.environment.items() if not _is_kept(name)}
+                | {name: own for name, own in environment.items() if _is_kept(name)}
+            )
             for number, file in enumerate(self.files[:_STREAMS]):
                 os.dup2(file, number)
             for number, file in zip(self.numbers[_STREAMS:], self.files[_STREAMS:], strict=True):
@@ -117,6 +119,10 @@ def _is_open(number: int) -> bool:
     except OSError:
         return False
     return True
+
+
+def _is_kept(variable: str) -> bool:
+    return variable.startswith(_OF_THE_SERVER)
 
 
 def _set_environment(variables: dict[str, str]) -> None:
