@@ -3,6 +3,7 @@
 #include "ngsgpu/align/msa.cuh"
 
 constexpr int MAX_AGREEING = 16;  // of ngsgpu/align/msa.py
+constexpr int RARE_READS = 8;     // of ngsgpu/align/alleles.py
 
 // Distinct values, of which a limit suffices; one per lane.
 struct Distinct {
@@ -105,6 +106,18 @@ __device__ bool find_alleles(const Reads& reads, const Weight* weights, const Ru
         if (alleles) msa.alleles[column] = uint8_t(alleles);
     }
     return __syncthreads_or(any);
+}
+
+// Whether a known base of the anchor is an allele that few reads carry. The block calls it together.
+__device__ bool has_rare_allele(const Msa& msa, int thread, int threads) {
+    bool rare = false;
+    for (int position = thread; position < msa.length; position += threads) {
+        const int column = position + msa.margin, own = msa.anchor[position];
+        rare = rare || (((msa.alleles[column] >> own) & 1) &&
+                        !((msa.ambiguous[position >> 5] >> (position & 31)) & 1) &&
+                        q20_reads(msa, column, own) <= RARE_READS);
+    }
+    return __syncthreads_or(rare);
 }
 
 // Whether a candidate within the columns has a base that is an allele.

@@ -20,6 +20,9 @@ from ngsgpu.jit import Integer, njit
 from ngsgpu.readset import ReadArrays
 from ngsgpu.readset.cpu import quality_code, quality_start, read_length
 
+RARE_READS = 8
+"""Q20 reads of a rare allele, at most; another one of its strain may stand in a single read."""
+
 
 @njit(nogil=True, cache=True)
 def reads_needed(rules: Rules, depth: Integer) -> Integer:
@@ -157,4 +160,21 @@ def carries_allele(
             base = base_under(reads, candidates, entry, column - rules.margin)
             if (columns.alleles[column] >> base) & 1:
                 return True
+    return False
+
+
+@njit(nogil=True, cache=True)
+def has_rare_allele(
+    rules: Rules, length: Integer, ambiguous: NDArray[np.uint8], columns: Columns
+) -> bool:
+    """Whether a known base of the anchor is an allele that few reads carry."""
+    for position in range(length):
+        column = position + rules.margin
+        own = columns.anchor[position]
+        if (
+            (columns.alleles[column] >> own) & 1
+            and not ambiguous[position]
+            and q20_reads(columns.sums, column, own) <= RARE_READS
+        ):
+            return True
     return False

@@ -10,13 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.correct.forests.forest import Second
-from ngsgpu.correct.workspace import HIGH_QUALITY, LOW_QUALITY
+from ngsgpu.correct.workspace import DOUBTFUL, HIGH_QUALITY, LOW_QUALITY, OF_RARE_STRAIN
 from ngsgpu.io.output.edits import Edits
 from ngsgpu.jit import njit
 
 # A read's votes: number of candidate corrections in the low bits, and whether they disagree.
 VOTE_COUNT = np.uint8(0x7F)
 VOTE_CONFLICT = np.uint8(0x80)
+
+READS_AT_ONCE = 1 << 18
+"""Reads whose doubtful edits are left out together."""
 
 VOTES_THAT_DECIDE = 2
 """Number of candidate corrections from which a low-quality anchor correction must agree with
@@ -79,12 +82,14 @@ class CorrectionCollector:
 
     Args:
         reads: number of reads.
+        paired: whether mates follow each other.
         second: when the second correction of an anchor counts: the whole consensus or, with a
             forest, what that is sure of.
     """
 
-    def __init__(self, reads: int, second: Second = "equal") -> None:
+    def __init__(self, reads: int, paired: bool, second: Second = "equal") -> None:
         self._second = second
+        self._paired = paired
         self._classes = np.zeros(reads, dtype=np.uint8)
         self._vote_hashes = np.zeros(reads, dtype=np.uint64)
         self._vote_states = np.zeros(reads, dtype=np.uint8)
@@ -110,7 +115,7 @@ class CorrectionCollector:
         self._classes[reads] = classes
         self._edit_start[reads] = starts
         self._edit_count[reads] = ends[:, 0] - starts
-        low = classes == LOW_QUALITY
+        low = are_of_class(classes, LOW_QUALITY)
         self._low.append((reads[low], ends[low], hashes[low]))
         self._edits.append(edits[: ends[-1, 1] - self._edit_total].copy())
         self._edit_total = int(ends[-1, 1])
@@ -137,17 +142,67 @@ class CorrectionCollector:
         self._edit_count[reads[rejected]] = 0
         self._edit_start[reads[second]] = ends[second, 0]
         self._edit_count[reads[second]] = ends[second, 1] - ends[second, 0]
+        edits = _joined(self._edits, np.zeros(0, np.uint32))
+        settle_doubtful(self._edit_start, self._edit_count, edits, self._classes, self._paired)
         return Corrections(
             edit_start=self._edit_start,
             edit_count=self._edit_count,
-            edits=_joined(self._edits, np.zeros(0, np.uint32)),
+            edits=edits,
             counters=counters,
-            high_quality=int(np.count_nonzero(self._classes == HIGH_QUALITY)),
+            high_quality=int(np.count_nonzero(are_of_class(self._classes, HIGH_QUALITY))),
             confirmed=int(np.count_nonzero(confirmed)),
             completed=int(np.count_nonzero(completed)),
             anchor_only=int(np.count_nonzero(~decided)),
             rejected=int(np.count_nonzero(rejected)),
         )
+
+
+def are_of_class(classes: Any, which: int) -> Any:
+    """Whether reads are of a class, with a rare allele or without; arrays of NumPy's or CuPy's."""
+    return (classes == which) | (classes == which + OF_RARE_STRAIN)
+
+
+def settle_doubtful(
+    start: NDArray[np.int64],
+    count: NDArray[np.uint16],
+    edits: NDArray[np.uint32],
+    classes: NDArray[np.uint8],
+    paired: bool,
+) -> None:
+    """Leave out the doubtful edits of reads of a rare strain, and of their mates; in place.
+
+    Args:
+        start: int64[reads], first edit of each read.
+        count: uint16[reads], its number of edits.
+        edits: uint32, with ``DOUBTFUL``, which none has afterwards.
+        classes: uint8[reads], with ``OF_RARE_STRAIN``.
+        paired: whether mates follow each other.
+    """
+    rare = classes >= OF_RARE_STRAIN
+    if paired:
+        rare = np.repeat(rare[0::2] | rare[1::2], 2)
+    concerned = np.flatnonzero(rare & (count > 0))
+    for begin in range(0, len(concerned), READS_AT_ONCE):
+        _leave_out(start, count, edits, concerned[begin : begin + READS_AT_ONCE])
+    np.bitwise_and(edits, ~DOUBTFUL, out=edits)
+
+
+def _leave_out(
+    start: NDArray[np.int64],
+    count: NDArray[np.uint16],
+    edits: NDArray[np.uint32],
+    concerned: NDArray[np.int64],
+) -> None:
+    """The same for the reads that are concerned; arguments as for ``settle_doubtful``."""
+    sizes = count[concerned].astype(np.int64)
+    firsts = np.cumsum(sizes) - sizes
+    owner = np.repeat(np.arange(len(concerned)), sizes)
+    places = start[concerned][owner] + np.arange(len(owner)) - firsts[owner]
+    kept = edits[places] < DOUBTFUL
+    counts = np.bincount(owner[kept], minlength=len(concerned))
+    left = np.arange(int(kept.sum())) - (np.cumsum(counts) - counts)[owner[kept]]
+    edits[start[concerned][owner[kept]] + left] = edits[places[kept]]
+    count[concerned] = counts
 
 
 def _joined(parts: list[NDArray[Any]], empty: NDArray[Any]) -> NDArray[Any]:

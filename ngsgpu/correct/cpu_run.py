@@ -172,7 +172,7 @@ def correct_on_cpu(
     weights = quality_weights(reads.arrays.quality_bits)
     rules = observed_rules(reads, tables, parameters, coverage)
     forests = parameters.forests(coverage, with_qualities=reads.arrays.quality_bits > 0)
-    collector = CorrectionCollector(reads.reads, forests.second)
+    collector = CorrectionCollector(reads.reads, reads.paired, forests.second)
     lock = threading.Lock()
     spaces = Shared(
         Workspace.allocate(

@@ -8,7 +8,12 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.correct.corrections import VOTES_THAT_DECIDE, Corrections
+from ngsgpu.correct.corrections import (
+    VOTES_THAT_DECIDE,
+    Corrections,
+    are_of_class,
+    settle_doubtful,
+)
 from ngsgpu.correct.forests.forest import Second
 from ngsgpu.correct.gpu import RESULTS, AnchorCorrector
 from ngsgpu.correct.workspace import HIGH_QUALITY, LOW_QUALITY
@@ -42,6 +47,7 @@ def combine(correctors: Sequence[AnchorCorrector], few: int = FEW) -> Correction
     count = correctors[0].reads.reads
     edit_start = np.empty(count, dtype=np.int64)
     edit_count = np.empty(count, dtype=np.uint16)
+    classes = np.empty(count, dtype=np.uint8)
     numbers = np.zeros(5, dtype=np.int64)
     step = _reads_at_a_time()
     for begin in range(0, count, step):
@@ -50,15 +56,18 @@ def combine(correctors: Sequence[AnchorCorrector], few: int = FEW) -> Correction
         start, length, counted = decide(results, correctors[0].forests.second)
         _fetch(start, edit_start[part])
         _fetch(length, edit_count[part])
+        _fetch(results["classes"], classes[part])
         own = np.empty_like(numbers)
         _fetch(counted, own)
         numbers += own
     pieces = [piece for corrector in correctors for piece in corrector.edits]
+    edits = np.concatenate(pieces) if pieces else np.zeros(0, dtype=np.uint32)
+    settle_doubtful(edit_start, edit_count, edits, classes, correctors[0].reads.paired)
     counters = sum(here(corrector.counters).get().astype(np.int64) for corrector in correctors)
     return Corrections(
         edit_start,
         edit_count,
-        np.concatenate(pieces) if pieces else np.zeros(0, dtype=np.uint32),
+        edits,
         np.asarray(counters),
         *(int(number) for number in numbers),
     )
@@ -121,7 +130,7 @@ def decide(results: dict[str, Any], second_counts: Second = "equal") -> tuple[An
     The kinds are those of ``Corrections``, in its order; arrays are NumPy's or CuPy's.
     """
     module = _module_of(results["classes"])
-    low = results["classes"] == LOW_QUALITY
+    low = are_of_class(results["classes"], LOW_QUALITY)
     votes, state = results["vote_hash"], results["vote_state"]
     decided = low & ((state & _COUNT) >= VOTES_THAT_DECIDE)
     agreed = decided & (state < CONFLICT)
@@ -134,7 +143,7 @@ def decide(results: dict[str, Any], second_counts: Second = "equal") -> tuple[An
     start = module.where(second, results["complete_start"], results["edit_start"])
     length = module.where(second, results["complete_count"], results["edit_count"])
     length = length * (second | ~rejected)
-    high = results["classes"] == HIGH_QUALITY
+    high = are_of_class(results["classes"], HIGH_QUALITY)
     kinds = [high, confirmed, completed, low & ~decided, rejected]
     # CuPy has a sum of int64; one of booleans it would compile, for six seconds.
     counted = module.stack([kind.astype(np.int64).sum(dtype=np.int64) for kind in kinds])

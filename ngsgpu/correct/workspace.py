@@ -18,6 +18,13 @@ from ngsgpu.minhash.params import MAX_ENTRIES
 HIGH_QUALITY = 1
 LOW_QUALITY = 2
 
+OF_RARE_STRAIN = 4
+"""Is added to the class of a read that carries a rare allele."""
+
+DOUBTFUL = np.uint32(1 << 31)
+"""Bit of an edit that is left out if the read or its mate is of a rare strain: it may change a
+variant of the strain that no other read shows."""
+
 # Counters of a run, in this order (``ngsgpu.correct.stats``).
 (ANCHORS, ALONE, CROWDED, HIGH, LOW, FOUND, ALIGNED, KEPT, REFINED_AWAY, Q20_BASES,
  Q20_ERRORS, Q30_BASES, Q30_ERRORS) = range(13)  # fmt: skip
@@ -57,12 +64,14 @@ class Workspace(NamedTuple):
         columns: the MSA.
         ambiguous: uint8[max length], 1 where the anchor's own base is ambiguous.
         consensus: uint64, planes of a candidate's corrected sequence.
-        edits: uint32, position << 2 | base; for each anchor its correction, followed, for low
-            quality, by its complete one or, with a forest, what that alone is sure of.
+        edits: uint32, position << 2 | base, and ``DOUBTFUL``; for each anchor its correction,
+            followed, for low quality, by its complete one or, with a forest, what that alone is
+            sure of.
         edit_reads: uint32, anchors with a correction record, in the order of ``edits``.
         edit_ends: int64[., 2], ends in ``edits`` of the two corrections of each of them.
         edit_hashes: uint64[., 2], hashes of the two corrected sequences (low quality only).
-        classes: uint8, ``HIGH_QUALITY`` or ``LOW_QUALITY`` of each of them.
+        classes: uint8, ``HIGH_QUALITY`` or ``LOW_QUALITY`` of each of them, and
+            ``OF_RARE_STRAIN``.
         vote_reads: uint32, reads voted on.
         vote_hashes: uint64, hash of the sequence each vote is for.
         counters: int64[COUNTERS].

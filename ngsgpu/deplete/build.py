@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.deplete.index import HostIndex, groups_for
-from ngsgpu.deplete.kmers import GROUP, insert, sample
+from ngsgpu.deplete.kmers import GROUP, distinct, insert, sample
 from ngsgpu.deplete.params import IndexParameters
 from ngsgpu.device.memory import format_size
 from ngsgpu.errors import HostMemoryError, InputError, UsageError
@@ -28,6 +28,9 @@ _STRETCH: Final = 1 << 22
 
 _PARTS: Final = 64
 _PART_SHIFT: Final = np.uint64(58)
+_SORTERS: Final = 8
+"""Parts that are sorted at a time: with their copies, less than the table takes afterwards."""
+
 _MAX_GROUPS: Final = (1 << 32) - 1
 
 
@@ -75,12 +78,10 @@ class _Found:
                 part.append(own.copy())
         self.size += len(hashes)
 
-    def distinct(self) -> Iterator[NDArray[np.uint64]]:
-        """Take the hashes of each part, sorted and distinct."""
-        for number, part in enumerate(self.parts):
-            own = np.unique(np.concatenate(part)) if part else np.empty(0, dtype=np.uint64)
-            self.parts[number] = []
-            yield own
+    def take(self, number: int) -> NDArray[np.uint64]:
+        """Take the hashes of a part, sorted and distinct."""
+        part, self.parts[number] = self.parts[number], []
+        return distinct(np.concatenate(part)) if part else np.empty(0, dtype=np.uint64)
 
 
 def plan_index(paths: Paths, parameters: IndexParameters) -> tuple[int, int]:
@@ -136,10 +137,13 @@ def build_index(
         if exclude:
             with progress.stage("reading what is excluded", unit="bases") as stage:
                 other = _read(exclude, parameters, options, stage.advance)
-        parts = [
-            np.setdiff1d(own, less, assume_unique=True) if len(less) else own
-            for own, less in zip(found.distinct(), other.distinct(), strict=True)
-        ]
+
+        def part(number: int) -> NDArray[np.uint64]:
+            own, less = found.take(number), other.take(number)
+            return np.setdiff1d(own, less, assume_unique=True) if len(less) else own
+
+        with working(min(options.threads, _SORTERS), part, range(_PARTS), name="index") as sorted_:
+            parts = list(sorted_)
         names = tuple(Path(path).name for path in paths)
         return index_of(
             parts, parameters, sequences=found.sequences, bases=found.bases, sources=names,
@@ -190,7 +194,7 @@ def _read(
         at = 0
         for begin, stop, end in own.bounds:
             at += sample(own.data, begin, stop, end, sampling, parameters.max_repeats, room[at:])
-        return np.unique(room[:at]), own.letters
+        return distinct(room[:at]), own.letters
 
     stretches = (own for path in paths for own in _stretches(path, options, found))
     with working(options.threads, hashes, stretches, name="index") as sampled:

@@ -16,13 +16,14 @@ from numpy.typing import NDArray
 
 from ngsgpu.deplete.build import check_memory, index_of, parts_of
 from ngsgpu.deplete.index import HostIndex, open_index
+from ngsgpu.deplete.kmers import distinct
 from ngsgpu.errors import UsageError
 from ngsgpu.run.options import RunOptions
 
 Operation = Literal["union", "diff", "intersect"]
 
 _OPERATIONS: Final[dict[Operation, Callable[..., NDArray[np.uint64]]]] = {
-    "union": np.union1d,
+    "union": lambda one, other: distinct(np.concatenate([one, other])),
     "diff": partial(np.setdiff1d, assume_unique=True),
     "intersect": partial(np.intersect1d, assume_unique=True),
 }

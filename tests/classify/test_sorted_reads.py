@@ -9,18 +9,18 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from ngsgpu.classify.database.database import Database
 from ngsgpu.classify.params import OutputRules
-from ngsgpu.classify.run import pipeline
+from ngsgpu.classify.run import cpu_run
 from ngsgpu.classify.run.pipeline import Classifier
 from ngsgpu.classify.run.samples import SampleOutputs, one_sample
 from ngsgpu.classify.run.sorted_reads import SortedReads
 from ngsgpu.errors import InputError
-from ngsgpu.io.output.writer import OutputSet
 from ngsgpu.run.options import RunOptions
 from tests.support.classify.world import World
 from tests.support.commands import Commands
@@ -179,15 +179,16 @@ def test_a_file_that_changes(
     reads = write(tmp_path / "reads.fq", gzip.compress(data) if is_packed else data)
     out = tmp_path / "out.fq"
 
-    class Changing(pipeline.SampleRun):
-        def _write_reports(self, given: object) -> None:
+    class Changing(SortedReads):
+        def write(self, *how: Any) -> None:
             moved = tmp_path / "moved"
             shutil.copy(reads, moved)
             with moved.open("ab") as file:
                 file.write(reads.read_bytes())
             moved.replace(reads)
+            super().write(*how)
 
-    monkeypatch.setattr(pipeline, "SampleRun", Changing)
+    monkeypatch.setattr(cpu_run, "SortedReads", Changing)
     classifier = Classifier(database, rules=OutputRules(), options=RunOptions(threads=2))
     sample = one_sample([str(reads)], [], interleaved=False, name="own")
     with pytest.raises(InputError, match="changed during the run"):
@@ -195,30 +196,21 @@ def test_a_file_that_changes(
     assert not out.exists()
 
 
-@pytest.mark.parametrize("room", [1 << 30, 100])
-@pytest.mark.parametrize("is_packed", [False, True])
-def test_reading_ahead(tmp_path: Path, world: World, room: int, is_packed: bool) -> None:
-    """What another reader's pass finds is the same, whether it keeps records or not."""
-    records = texts(world.reads)
-    data = b"".join(records)
-    reads = write(tmp_path / "reads.fq", gzip.compress(data) if is_packed else data)
-    out = tmp_path / "out.fq"
+@pytest.mark.parametrize("left_out", [0, 1, 7, 12])
+@pytest.mark.parametrize("units", [1, 5, 1000])
+def test_what_is_written_already(tmp_path: Path, world: World, left_out: int, units: int) -> None:
+    records = texts(world.reads)[:12]
+    reads = write(tmp_path / "reads.fq", b"".join(records))
     lanes = one_sample([str(reads)], [], interleaved=False, name="own").lanes
-    sorted_reads = SortedReads(lanes, ["unclassified_out"], RunOptions(memory=4 * room))
-    wanted = np.arange(len(records)) % 3 > 0
-    with sorted_reads.reading_ahead(), OutputSet([out]) as outputs:
-        sorted_reads.add(wanted[:10])
-        sorted_reads.add(wanted[10:])
-        sorted_reads.write(outputs, {"unclassified_out": 0})
-    assert out.read_bytes() == chosen(records, (~wanted).tolist())
-
-
-def test_reading_ahead_ends_with_the_run(tmp_path: Path) -> None:
-    """And says nothing of its own."""
-    lanes = one_sample([str(tmp_path / "none.gz")], [], interleaved=False, name="own").lanes
-    sorted_reads = SortedReads(lanes, ["classified_out"], RunOptions())
-    with pytest.raises(InputError, match="no such file"), sorted_reads.reading_ahead():
-        sorted_reads.write(OutputSet([]), {"classified_out": 0})
+    sorted_reads = SortedReads(lanes, ["unclassified_out"], RunOptions(units_per_task=units))
+    wanted = np.arange(12) % 3 > 0
+    sorted_reads.leave_out(left_out)
+    for begin, end in ((left_out, 10), (max(10, left_out), 12)):
+        if begin < end:
+            sorted_reads.add(wanted[begin:end])
+    found: list[bytes] = []
+    sorted_reads.write(lambda _, piece: found.append(piece.tobytes()), {"unclassified_out": 0})
+    assert b"".join(found) == chosen(records[left_out:], (~wanted[left_out:]).tolist())
 
 
 def test_few_bytes_may_be_kept(

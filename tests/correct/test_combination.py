@@ -6,10 +6,19 @@ from itertools import permutations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ngsgpu.correct import Corrections
-from ngsgpu.correct.corrections import CorrectionCollector
-from ngsgpu.correct.workspace import COUNTERS, HIGH_QUALITY, LOW_QUALITY
+from ngsgpu.correct import corrections as module
+from ngsgpu.correct.corrections import CorrectionCollector, settle_doubtful
+from ngsgpu.correct.workspace import (
+    COUNTERS,
+    DOUBTFUL,
+    HIGH_QUALITY,
+    LOW_QUALITY,
+    OF_RARE_STRAIN,
+)
 from tests.support.correct.bench import edits_of
 
 OWN, COMPLETE, OTHER = 11, 22, 33
@@ -31,7 +40,7 @@ def batch(read: int, quality: int, own: int = OWN, complete: int = COMPLETE) -> 
 
 
 def combine(quality: int | None, votes: list[int]) -> Corrections:
-    collector = CorrectionCollector(4)
+    collector = CorrectionCollector(4, paired=False)
     # Other reads are corrected before and after.
     collector.add_records(*batch(0, LOW_QUALITY))
     if quality is not None:
@@ -84,7 +93,7 @@ def test_table_of_the_description(
 
 
 def test_own_correction_that_is_the_whole_consensus_is_confirmed() -> None:
-    collector = CorrectionCollector(1)
+    collector = CorrectionCollector(1, paired=False)
     collector.add_records(*batch(0, LOW_QUALITY, own=OWN, complete=OWN))
     collector.add_votes(np.zeros(2, np.uint32), np.full(2, OWN, np.uint64))
     corrections = collector.finish(NO_COUNTS)
@@ -92,7 +101,7 @@ def test_own_correction_that_is_the_whole_consensus_is_confirmed() -> None:
 
 
 def test_several_reads_in_one_batch() -> None:
-    collector = CorrectionCollector(6)
+    collector = CorrectionCollector(6, paired=False)
     collector.add_records(
         np.array([4, 1, 3], np.uint32),
         np.array([LOW_QUALITY, HIGH_QUALITY, LOW_QUALITY], np.uint8),
@@ -113,9 +122,36 @@ def test_several_reads_in_one_batch() -> None:
 
 
 def test_nothing_to_combine() -> None:
-    collector = CorrectionCollector(2)
+    collector = CorrectionCollector(2, paired=False)
     collector.add_records(*(array[:0] for array in batch(0, LOW_QUALITY)))
     corrections = collector.finish(NO_COUNTS)
     assert corrections.edit_count.tolist() == [0, 0]
     assert len(corrections.edits) == 0
     assert corrections.anchor_only == 0
+
+
+@given(st.data(), st.booleans(), st.integers(1, 5))
+def test_doubtful_edits_of_rare_strains(data: st.DataObject, paired: bool, at_once: int) -> None:
+    """They are left out of reads with a rare allele, and of their mates."""
+    pairs = data.draw(st.integers(0, 6))
+    reads = range(2 * pairs)
+    own = [
+        data.draw(st.lists(st.tuples(st.integers(0, 400), st.booleans()), max_size=4))
+        for _ in reads
+    ]
+    rare = [data.draw(st.booleans()) for _ in reads]
+    order = data.draw(st.permutations(reads))
+    start, count = np.zeros(2 * pairs, np.int64), np.zeros(2 * pairs, np.uint16)
+    edits: list[int] = []
+    for read in order:
+        start[read], count[read] = len(edits), len(own[read])
+        edits += [edit | is_doubtful * int(DOUBTFUL) for edit, is_doubtful in own[read]]
+    classes = np.array([LOW_QUALITY + OF_RARE_STRAIN * is_rare for is_rare in rare], np.uint8)
+    made = np.array(edits, np.uint32)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "READS_AT_ONCE", at_once)
+        settle_doubtful(start, count, made, classes, paired)
+    for read in reads:
+        concerned = rare[read] or (paired and rare[read ^ 1])
+        expected = [edit for edit, is_doubtful in own[read] if not (concerned and is_doubtful)]
+        assert made[start[read] :][: count[read]].tolist() == expected

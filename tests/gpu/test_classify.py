@@ -28,6 +28,7 @@ from ngsgpu.classify.params import (
     QueryParameters,
     SketchParameters,
 )
+from ngsgpu.classify.run import gpu_run
 from ngsgpu.classify.run.gpu_run import GpuSampleRun
 from ngsgpu.classify.run.pipeline import Classifier
 from ngsgpu.classify.run.samples import Sample, SampleOutputs, one_sample
@@ -486,3 +487,50 @@ def test_real_reads_near_doubted_genera(tmp_path: Path, beliefs: list[np.ndarray
     assert all(np.array_equal(*arrays) for arrays in zip(*beliefs, strict=True))
     assert set(beliefs[0].level.tolist()) == {REJECTED, GENUS_ACCEPTED, ACCEPTED}
     assert one == two
+
+
+@pytest.mark.parametrize("rooms", [(1.0, 1 << 30), (0.0, 1 << 30), (1e-6, 1 << 17), (0.0, 0)])
+@pytest.mark.parametrize("kind", ["single", "pairs", "interleaved"])
+@pytest.mark.parametrize("end", [b"", b"\n", b"\n\n"])
+def test_records_by_call(
+    world: World,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    rooms: tuple[float, int],
+    kind: str,
+    end: bytes,
+) -> None:
+    """They are the same whether they stay on the GPU, on the host, in part, or not at all."""
+    monkeypatch.setattr(gpu_run, "SHARE_FOR_RECORDS", rooms[0])
+    monkeypatch.setattr(RunOptions, "kept_bytes", rooms[1])
+    reads = world.reads * 3
+    texts = [
+        f"@r{i} of {'x' * (i % 90)}\n{read}\n+\n{chr(40 + i % 30) * len(read)}".encode()
+        for i, read in enumerate(reads)
+    ]
+    half = len(texts) // 2
+    sides = {
+        "single": [texts],
+        "pairs": [texts[:half], [b"@r%d" % i + text[text.index(b"\n"):]
+                                 for i, text in enumerate(texts[half:])]],
+        "interleaved": [[line for i in range(half) for line in (texts[i], texts[i])]],
+    }[kind]  # fmt: skip
+    inputs = [tmp_path / "1.fq", tmp_path / "2.fq"][: len(sides)]
+    for path, side in zip(inputs, sides, strict=True):
+        path.write_bytes(b"\n".join(side) + end)
+    database = build(world, tmp_path / "db", "cpu")
+    lane = one_sample(
+        [str(inputs[0])], list(map(str, inputs[1:])), interleaved=kind == "interleaved", name="own"
+    )
+    found = {}
+    for backend in ("cpu", "cuda"):
+        names = ["classified_out", "unclassified_out"]
+        names += ["classified_out2", "unclassified_out2"] if kind == "pairs" else []
+        paths = {name: str(tmp_path / f"{backend}.{name}") for name in names}
+        options = RunOptions(threads=2, backend=backend, chunk_bytes=1 << 16)  # type: ignore[arg-type]
+        Classifier(database, options=options).classify(
+            [lane], SampleOutputs(reads=str(tmp_path / "calls"), **paths)
+        )
+        found[backend] = [Path(path).read_bytes() for path in paths.values()]
+    assert found["cuda"] == found["cpu"]
+    assert all(found["cpu"])

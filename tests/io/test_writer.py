@@ -132,6 +132,17 @@ def test_gzip_output_holds_what_was_written_however_it_was_cut(
     assert write_all(path, [b"".join(pieces)], threads=4) == written
 
 
+def test_what_compresses_is_loaded_beside(tmp_path: Path) -> None:
+    """Which changes nothing, whether anything is compressed or not."""
+    paths = [tmp_path / name for name in ("a.fq", "b.fq.gz", "c.fq.gz", "d.zst")]
+    with OutputSet(paths) as outputs:
+        outputs.load_packers()
+        for index in range(len(paths)):
+            outputs.write(index, b"text")
+    assert paths[0].read_bytes() == b"text"
+    assert [gzip.decompress(path.read_bytes()) for path in paths[1:3]] == [b"text"] * 2
+
+
 def test_bgzf_output_is_read_by_others(tmp_path: Path) -> None:
     path = tmp_path / "reads.fastq.gz"
     data = fastq(reads(30_000, length=100))

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -90,7 +90,10 @@ class SampleRun:
         sorted_reads: takes the calls of reads that are written; None if none are.
         given: results of the sample; None if only candidates were written.
         gpu_memory: for the statistics.
+        WRITING: share of the threads that compress beside those that classify.
     """
+
+    WRITING: ClassVar[float] = 0.5
 
     def __init__(
         self,
@@ -139,10 +142,9 @@ class SampleRun:
         """
         begin = time.monotonic()
         names = list(self._paths)
-        threads = max(1, self._options.threads // 2)
         with group.outputs(
             [self._paths[name] for name in names],
-            threads=threads,
+            threads=max(1, int(self._options.threads * self.WRITING)),
             compression_level=self._options.compress_level,
         ) as outputs:
             self._outputs = outputs
@@ -156,8 +158,6 @@ class SampleRun:
                     totals = self._classify_once(items, find, TargetFilter())
                 self.given = SampleGiven(self._engine, self._rules, totals, self._evidence)
                 self._write_reports(self.given)
-                if self.sorted_reads is not None:
-                    self.sorted_reads.write(self._outputs, self._index)
             statistics = self._statistics(totals, begin)
             if "stats" in self._paths:
                 self._write("stats", statistics.to_json().encode())
@@ -293,6 +293,8 @@ class SampleRun:
                         called.reads.call, called.reads.target, called.reads.window_begin,
                         called.reads.window_end, first_window, totals.window_reads,
                     )  # fmt: skip
+        if self.sorted_reads is not None:
+            self.sorted_reads.write(self._outputs.write, self._index)
         return totals
 
     def _write_reports(self, given: SampleGiven) -> None:

@@ -11,10 +11,8 @@ host.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import nullcontext
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 
@@ -33,11 +31,10 @@ from ngsgpu.classify.query.gpu_batch import (
 )
 from ngsgpu.classify.query.queries import Queries, QueryBlock
 from ngsgpu.classify.run.cpu_run import SampleRun, TargetFilter
+from ngsgpu.classify.run.gpu_records import GpuRecords, TextWriter
 from ngsgpu.classify.run.samples import ClassificationStatistics, cuts_of, queries_of
-from ngsgpu.classify.run.sorted_reads import SortedReads
 from ngsgpu.classify.run.two_pass import TwoPass
 from ngsgpu.device.cuda.kernels import THREADS
-from ngsgpu.device.pinned import to_host
 from ngsgpu.device.plan import gpu_memory
 from ngsgpu.errors import InputError
 from ngsgpu.io.gpu.feed import IrregularInputError, say_read_by_cpu
@@ -53,9 +50,11 @@ from ngsgpu.pool import working
 SHARE_OF_MEMORY: Final = 0.5
 """Of what the GPU has free, for queries that are looked at twice."""
 
-_TEXTS_ON_THE_WAY: Final = 6
-_CALLS_ON_GPU: Final = 1 << 24
-"""Calls that are copied to the host together."""
+SHARE_FOR_RECORDS: Final = 0.25
+"""The same for records that are written when they are called."""
+
+_MANY_BATCHES: Final = 8
+"""With these it pays to load beside the first pass what compresses the outputs of the second."""
 
 _NAME_TILE: Final = 256
 """Queries of a block that copies names."""
@@ -75,6 +74,7 @@ class GpuSource:
         chunk_bytes: bytes of a file that are handled at a time.
         phred_offset: as for ``read_batches``.
         sampled: gets the sample of the reads.
+        records: keeps the records that are written when they are called; None if none are.
     """
 
     def __init__(
@@ -85,12 +85,14 @@ class GpuSource:
         chunk_bytes: int,
         phred_offset: PhredOffset,
         sampled: ReadSample,
+        records: GpuRecords | None,
     ) -> None:
         self._engine = engine
         self._threads = threads
         self._chunk_bytes = chunk_bytes
         self._phred_offset = phred_offset
         self._sampled = sampled
+        self._records = records
 
     def batches(self, lane: ReadFiles) -> Iterator[GpuBatch]:
         """The lane's queries, in order.
@@ -115,6 +117,8 @@ class GpuSource:
             phred_offset=self._phred_offset,
             chunk_bytes=max(self._chunk_bytes, 1 << 20),
         )
+        if self._records is not None:
+            batches = self._records.read_by_cpu(lane, batches)
 
         def parts(done: int) -> Iterator[Queries]:
             every = 2 if lane.interleaved else 1
@@ -148,6 +152,8 @@ class GpuSource:
         ) as device_lane:
             for records in device_lane.batches():
                 sample_batch(self._sampled, records)
+                if self._records is not None:
+                    self._records.take(records)
                 yield self._find(records, strip=lane.paired)
                 pairs += records.units
         if pairs == 0:
@@ -190,17 +196,21 @@ class GpuSampleRun(SampleRun):
 
     Attributes:
         room: GPU memory in bytes for queries between two passes; None: half of the free memory.
+        records: keeps the records that are written; None if none are.
     """
 
+    WRITING: ClassVar[float] = 1.0
     room: int | None = None
+    records: GpuRecords | None = None
 
     def run(
         self, items: Iterator[Any], find: Callable[[Any], QueryBlock], group: OutputGroup
     ) -> ClassificationStatistics:
         """See ``SampleRun``."""
-        ahead = nullcontext() if self.sorted_reads is None else self.sorted_reads.reading_ahead()
-        with ahead:
-            return super().run(items, find, group)
+        if self.sorted_reads is not None:
+            room = int(gpu_memory(self._options.gpu_memory).budget * SHARE_FOR_RECORDS)
+            self.records = GpuRecords(self.sorted_reads, room, self._options.kept_bytes)
+        return super().run(items, find, group)
 
     def _classify_once(
         self, items: Iterator[Any], find: Callable[[Any], QueryBlock], target_filter: TargetFilter
@@ -214,19 +224,19 @@ class GpuSampleRun(SampleRun):
             window_reads=self._counts_windows,
         )
         with DeviceWriter(self._outputs, threads=self._options.threads) as writer:
+            texts = TextWriter(writer)
             makers = {self._index[name]: maker for name, maker in self._lines.items()}
-            lines = _Lines(caller, writer, makers)
+            lines = _Lines(caller, texts, makers)
             for output, maker in makers.items():
                 lines.put_header(output, maker.header())
-            calls = None if self.sorted_reads is None else _Calls(self.sorted_reads)
             for batch in items:
                 called = caller.call(batch)
-                if calls is not None:
-                    calls.add(called.calls)
                 lines.add(called)
+                if self.records is not None:
+                    self.records.write(called.calls, texts, self._index)
             lines.finish()
-            if calls is not None:
-                calls.finish()
+            if self.records is not None:
+                self.records.finish(texts, self._index)
         totals = self._new_totals()
         caller.add_to(totals)
         return totals
@@ -250,6 +260,8 @@ class GpuSampleRun(SampleRun):
                 else:
                     kept.append(None)
                     second.keep(second.prepare(batch.to_host(taxa)))
+                if len(kept) == _MANY_BATCHES:
+                    self._outputs.load_packers()
             look.finish()
             target_filter = self._target_filter(counter, evidence)
             batches = _again(kept, second.blocks(self._engine))
@@ -263,47 +275,23 @@ def _again(kept: list[GpuBatch | None], blocks: Iterator[QueryBlock]) -> Iterato
         yield batch_of_block(next(blocks)) if batch is None else batch
 
 
-class _Calls:
-    """Hands calls to the host, those of many batches at a time: each copy waits for the GPU."""
-
-    def __init__(self, sorted_reads: SortedReads) -> None:
-        self._sorted_reads = sorted_reads
-        self._waiting: list[Any] = []
-        self._size = 0
-
-    def add(self, calls: Any) -> None:
-        """Take the calls of the next batch, int32 on the GPU."""
-        self._waiting.append(calls)
-        self._size += calls.size
-        if self._size > _CALLS_ON_GPU:
-            self.finish()
-
-    def finish(self) -> None:
-        """Hand on all that wait."""
-        for calls in self._waiting:
-            self._sorted_reads.add(to_host(calls) >= 0)
-        self._waiting.clear()
-        self._size = 0
-
-
 class _Lines:
     """Sends lines to their files, a batch behind, when it is known how many bytes they are."""
 
     def __init__(
-        self, caller: GpuCaller, writer: DeviceWriter, makers: Mapping[int, LineMaker]
+        self, caller: GpuCaller, texts: TextWriter, makers: Mapping[int, LineMaker]
     ) -> None:
         self._caller = caller
-        self._writer = writer
+        self._texts = texts
         self._makers = makers
         self._waiting: CalledBatch | None = None
-        self._texts: deque[tuple[Any, Any]] = deque()
 
     def put_header(self, output: int, header: bytes) -> None:
         """Begin an output."""
         import cupy
 
         if header:
-            self._put(output, cupy.asarray(np.frombuffer(header, dtype=np.uint8)))
+            self._texts.put(output, cupy.asarray(np.frombuffer(header, dtype=np.uint8)))
 
     def add(self, called: CalledBatch) -> None:
         """Process the next batch."""
@@ -319,17 +307,4 @@ class _Lines:
         if called is None:
             return
         for output, maker in self._makers.items():
-            self._put(output, self._caller.lines(called, maker))
-
-    def _put(self, output: int, text: Any) -> None:
-        import cupy
-
-        stream = cupy.cuda.get_current_stream()
-        made = cupy.cuda.Event(disable_timing=True)
-        made.record(stream)
-        self._texts.append((text, self._writer.put(output, text, text.size, made)))
-        # The memory of a text is used again when it was copied.
-        while len(self._texts) > _TEXTS_ON_THE_WAY:
-            _, copied = self._texts[0]
-            stream.wait_event(copied)
-            self._texts.popleft()
+            self._texts.put(output, self._caller.lines(called, maker))

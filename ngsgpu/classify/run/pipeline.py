@@ -36,7 +36,6 @@ from ngsgpu.io.inputs import warn_of_mates
 from ngsgpu.io.output.writer import OutputGroup
 from ngsgpu.io.paths import Paths, check_distinct, is_stream, listed
 from ngsgpu.io.text.reader import PhredOffset
-from ngsgpu.io.text.sample import ReadSample
 from ngsgpu.run.options import RunOptions, on_backend
 from ngsgpu.run.progress import Progress, Stage, say_if_compiling
 
@@ -132,7 +131,7 @@ class Classifier:
             def source(sample: Sample, run: SampleRun, stage: Stage) -> tuple[Iterator[Any], Any]:
                 if (gpu := self._gpu) is not None:
                     taxa = self.engine.taxon_of_target
-                    batches = self._gpu_batches(gpu, sample, phred_offset, run.sampled, stage)
+                    batches = self._gpu_batches(gpu, sample, phred_offset, run, stage)
                     return batches, lambda batch: batch.to_host(taxa)
                 queries = self._queries(sample, phred_offset, run, stage)
                 return queries, self.engine.find_candidates
@@ -292,19 +291,21 @@ class Classifier:
         engine: GpuEngine,
         sample: Sample,
         phred_offset: PhredOffset,
-        sampled: ReadSample,
+        run: SampleRun,
         stage: Stage,
     ) -> Iterator[GpuBatch]:
         """The sample's queries on the GPU, with candidates."""
-        from ngsgpu.classify.run.gpu_run import GpuSource
+        from ngsgpu.classify.run.gpu_run import GpuSampleRun, GpuSource
         from ngsgpu.io.gpu.records import CHUNK_BYTES
 
+        assert isinstance(run, GpuSampleRun)
         source = GpuSource(
             engine,
             threads=self.options.threads,
             chunk_bytes=min(self.options.chunk_bytes, CHUNK_BYTES),
             phred_offset=phred_offset,
-            sampled=sampled,
+            sampled=run.sampled,
+            records=run.records,
         )
         for lane in sample.lanes:
             for batch in source.batches(lane):

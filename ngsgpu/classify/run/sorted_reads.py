@@ -1,16 +1,14 @@
 """The reads of a sample that were classified, and those that were not, as they are in its files.
 
 They are written when all calls are known: the files are read a second time, or taken from memory
-where compressed ones were kept, on a GPU's side by a reader of the CPU beside it.
+where compressed ones were kept. On a GPU that is for records that ``gpu_records`` does not have.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
-from threading import Event
 from typing import Final
 
 import numpy as np
@@ -18,9 +16,7 @@ from numpy.typing import NDArray
 
 from ngsgpu.classify.run.samples import RECORD_FILES, Sample, SampleOutputs
 from ngsgpu.errors import UsageError
-from ngsgpu.io.compress.source import is_compressed
 from ngsgpu.io.inputs import ReadFiles, keep_streams
-from ngsgpu.io.output.writer import OutputSet
 from ngsgpu.io.paths import changed
 from ngsgpu.io.reread import unchanged
 from ngsgpu.io.text.batch import RecordBatch
@@ -53,7 +49,7 @@ class SortedReads:
             if (own := [name for name in names if name in files])
         }
         self._kept = KeptRecords(options.kept_bytes)
-        self._ahead: Future[None] | None = None
+        self._written = 0
         self._classified: list[NDArray[np.bool_]] = []
 
     def keep(
@@ -62,46 +58,28 @@ class SortedReads:
         """Pass on the records of a lane, and keep them if that saves inflating them again."""
         return self._kept.keep(lane, batches)
 
-    @contextmanager
-    def reading_ahead(self) -> Iterator[None]:
-        """Within the block, keep the records of compressed files while a GPU reads the same ones.
-
-        Of what fails nothing is said here, since the GPU's reader or ``write`` comes upon it.
-        """
-        ends = Event()
-
-        def read() -> None:
-            for lane in self._lanes:
-                if not any(map(is_compressed, lane.inputs)):
-                    continue
-                with closing(self._read(lane)) as batches:
-                    for _ in self._kept.keep(lane, batches):
-                        if ends.is_set() or self._kept.is_full:
-                            return
-
-        with ThreadPoolExecutor(1, thread_name_prefix="ngsgpu-ahead") as pool:
-            self._ahead = pool.submit(read)
-            try:
-                yield
-            finally:
-                ends.set()
-
     def add(self, classified: NDArray[np.bool_]) -> None:
         """Note which of the next queries have a call."""
         self._classified.append(classified)
 
-    def write(self, outputs: OutputSet, index: Mapping[str, int]) -> None:
+    def leave_out(self, queries: int) -> None:
+        """Note that the next queries are written already; none was added before."""
+        self._written += queries
+
+    def write(
+        self, write: Callable[[int, NDArray[np.uint8]], None], index: Mapping[str, int]
+    ) -> None:
         """Write the records.
 
         Args:
-            outputs: of the sample.
+            write: appends to an output of the sample.
             index: which of them is whose, by parameters.
 
         Raises:
             InputError: a file has changed.
         """
-        if self._ahead is not None:
-            wait([self._ahead])
+        if not self._classified:
+            return
         targets = {
             classified: [index[name] for name in names]
             for classified, names in self._wanted.items()
@@ -121,34 +99,33 @@ class SortedReads:
             for pieces in done:
                 for number, piece in pieces:
                     if len(piece):
-                        outputs.write(number, piece)
+                        write(number, piece)
 
     def _tasks(self) -> Iterator[Task]:
         """Records, and which of them are classified."""
-        classified = np.concatenate([np.zeros(0, dtype=np.bool_), *self._classified])
+        classified = np.concatenate(self._classified)
         self._classified.clear()
-        done = 0
+        done = -self._written
         units = self._options.units_per_task or UNITS_PER_TASK
         for task in tasks_of(self._batches(), units):
-            own = classified[done : done + task.end - task.begin]
-            if len(own) < task.end - task.begin:
+            begin, done = done, done + task.end - task.begin
+            if done > len(classified):
                 raise changed(task.lane.inputs[0])
-            done += len(own)
-            yield task._replace(prepared=own)
+            if done > 0:
+                own = classified[max(0, begin) : done]
+                yield task._replace(begin=task.end - len(own), prepared=own)
         if done < len(classified):
             raise changed(self._lanes[-1].inputs[0])
 
     def _batches(self) -> Iterator[Batch]:
         for lane in self._lanes:
-            for records in self._kept.take(lane) or self._read(lane):
+            batches = self._kept.take(lane) or lane.batches(
+                threads=self._options.threads,
+                phred_offset=_ANY_QUALITIES,
+                chunk_bytes=self._options.chunk_bytes,
+            )
+            for records in batches:
                 yield Batch.of(records, lane)
-
-    def _read(self, lane: ReadFiles) -> Generator[tuple[RecordBatch, ...], None, None]:
-        yield from lane.batches(
-            threads=self._options.threads,
-            phred_offset=_ANY_QUALITIES,
-            chunk_bytes=self._options.chunk_bytes,
-        )
 
 
 def check_lanes(samples: Sequence[Sample], outputs: SampleOutputs) -> None:

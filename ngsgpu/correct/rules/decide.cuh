@@ -7,6 +7,7 @@
 #include "ngsgpu/readset/reads.cuh"
 
 constexpr int RARE = 50;  // of ngsgpu/correct/rules/decide.py
+constexpr uint32_t DOUBTFUL = 0x80000000u;  // of ngsgpu/correct/workspace.py
 
 // Count the anchor's Q20 and Q30 bases, and those that differ from the consensus and are rare.
 __device__ __forceinline__ void count_errors(const Reads& reads, const Weight* weights,
@@ -82,6 +83,20 @@ __device__ __forceinline__ bool changes(const Reads& reads, const Weight* weight
     return support_of(msa, column, base) >= rules.position_support;
 }
 
+// Whether the anchor's known base is good and so few reads cover it that one may be all of a rare
+// strain's.
+__device__ __forceinline__ bool may_be_variant(const Reads& reads, const Weight* weights,
+                                               const Rules& rules, const Msa& msa,
+                                               const uint8_t* qualities, const uint32_t* ambiguous,
+                                               int position) {
+    if ((ambiguous[position >> 5] >> (position & 31)) & 1) return false;
+    if (weights[quality_code(qualities, int(reads.quality_bits), position)] < Q30_WEIGHT)
+        return false;
+    int depth = 0;
+    for (int base = 0; base < 4; ++base) depth += q20_reads(msa, position + msa.margin, base);
+    return depth <= rules.pair_depth;
+}
+
 // Write an anchor's edits, in order of position, and its edited planes; return their number.
 // ``block.edit_at`` is where they begin, ``changed`` gets a bit per position. The block calls it
 // together, and synchronises before it calls it again.
@@ -126,8 +141,11 @@ __device__ __forceinline__ int decide(const Reads& reads, const Weight* weights,
         if (!(own & bit)) continue;
         int before = __popc(own & (bit - 1));
         for (int word = 0; word < position >> 5; ++word) before += __popc(changed[word]);
-        results.edits[block.edit_at + before] =
-            (uint32_t(position) << 2) | msa.consensus[position + msa.margin];
+        const bool doubtful =
+            may_be_variant(reads, weights, rules, msa, qualities, ambiguous, position);
+        results.edits[block.edit_at + before] = (uint32_t(position) << 2) |
+                                                msa.consensus[position + msa.margin] |
+                                                (doubtful ? DOUBTFUL : 0);
     }
     return total;
 }

@@ -12,7 +12,14 @@ from ngsgpu.align.msa import Columns, support_of
 from ngsgpu.align.rules import Rules
 from ngsgpu.correct.forests import features
 from ngsgpu.correct.forests.forest import NO_FOREST, accepts
-from ngsgpu.correct.workspace import Q20_BASES, Q20_ERRORS, Q30_BASES, Q30_ERRORS, Workspace
+from ngsgpu.correct.workspace import (
+    DOUBTFUL,
+    Q20_BASES,
+    Q20_ERRORS,
+    Q30_BASES,
+    Q30_ERRORS,
+    Workspace,
+)
 from ngsgpu.jit import Integer, njit
 from ngsgpu.readset import ReadArrays
 from ngsgpu.readset.cpu import quality_code, quality_start, read_length
@@ -145,6 +152,17 @@ def accepted_by_rules(
 
 
 @njit(nogil=True, cache=True)
+def may_be_variant(
+    rules: Rules, columns: Columns, column: Integer, weight: Integer
+) -> bool | np.bool:
+    """Whether a base is good and so few reads cover it that one may be all of a rare strain's."""
+    depth = np.int64(0)
+    for base in range(4):
+        depth += msa.q20_reads(columns.sums, column, base)
+    return weight >= Q30_WEIGHT and depth <= rules.pair_depth
+
+
+@njit(nogil=True, cache=True)
 def decide(
     reads: ReadArrays,
     weights: NDArray[np.int32],
@@ -169,6 +187,8 @@ def decide(
     With a ``threshold`` the anchor forest decides on all known bases of MSAs that are not of
     ``high`` quality, and on the Q20 bases of crowded anchors: ``with_rules`` on what the rules
     leave, otherwise in their place.
+
+    A base of Q30 may be a variant that no other read shows; its edit is ``DOUBTFUL``.
     """
     columns = work.columns
     quality = quality_start(reads, anchor)
@@ -198,6 +218,10 @@ def decide(
             changed = changed or chosen
         if changed:
             work.edits[edit] = np.uint32((position << 2) | columns.consensus[column])
+            if known and may_be_variant(
+                rules, columns, column, weights[quality_code(reads, quality, position)]
+            ):
+                work.edits[edit] |= DOUBTFUL
             edit += 1
     return edit
 

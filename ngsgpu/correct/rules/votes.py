@@ -10,7 +10,7 @@ from ngsgpu.align.alleles import carries_allele
 from ngsgpu.align.rules import Rules
 from ngsgpu.correct.forests import features
 from ngsgpu.correct.forests.forest import NO_FOREST, accepts
-from ngsgpu.correct.workspace import Workspace
+from ngsgpu.correct.workspace import DOUBTFUL, Workspace
 from ngsgpu.jit import Integer, njit
 from ngsgpu.readset import ReadArrays
 from ngsgpu.readset.cpu import plane_start, quality_code, quality_start, read_length
@@ -38,7 +38,8 @@ def edited_hash(
     for word in range(2 * words):
         work.consensus[word] = reads.planes[start + word]
     for i in range(edit, end):
-        set_base(work.consensus, 0, words, work.edits[i] >> 2, work.edits[i] & 3)
+        edit_made = work.edits[i] & ~DOUBTFUL
+        set_base(work.consensus, 0, words, edit_made >> 2, edit_made & 3)
     return hash_sequence(work.consensus, 0, length)
 
 

@@ -117,6 +117,16 @@ class OutputSet:
         view = data.data if isinstance(data, np.ndarray) else memoryview(data)
         self._writers[index].put(view.cast("B"))
 
+    def load_packers(self) -> None:
+        """Have a thread load what compresses, for which the first piece would otherwise wait.
+
+        For outputs that get their first bytes late, and then many.
+        """
+        packers = {writer.packer for writer in self._writers if writer.packer is not None}
+        for packing, level in packers:
+            assert self._pool is not None
+            self._pool.submit(packing.pack, bytes(packing.piece_bytes), level)
+
     def file_for_offsets(self, index: int) -> AtomicFile | None:
         """The file of an output whose parts can be written in any order; None for others.
 
@@ -127,7 +137,7 @@ class OutputSet:
             index: which of ``paths``.
         """
         writer = self._writers[index]
-        return writer.file if writer.file.takes_offsets and not writer.compresses else None
+        return writer.file if writer.file.takes_offsets and writer.packer is None else None
 
     def all_for_offsets(self) -> list[AtomicFile | None]:
         """``file_for_offsets`` of every output."""
@@ -247,7 +257,7 @@ class _Writer:
         appender: Appender | None = None,
     ) -> None:
         self.file = file
-        self.compresses = encoder is not None
+        self.packer = None if encoder is None else encoder.packer
         self._encoder = encoder
         self._appender = appender
         self._queue: queue.Queue[memoryview | None] = queue.Queue(queued)
@@ -314,6 +324,7 @@ class _Encoder:
     def __init__(
         self, pool: ThreadPoolExecutor, packing: Packing, level: int, *, ahead: int
     ) -> None:
+        self.packer = packing, level
         self._pool = pool
         self._packing = packing
         self._level = level

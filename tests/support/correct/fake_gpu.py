@@ -23,7 +23,7 @@ from ngsgpu.align.alignment import quality_weights
 from ngsgpu.align.rules import RULES, Rules
 from ngsgpu.correct import CorrectionParameters, cpu
 from ngsgpu.correct import gpu as correct_gpu
-from ngsgpu.correct.workspace import COUNTERS, LOW_QUALITY, Workspace
+from ngsgpu.correct.workspace import COUNTERS, LOW_QUALITY, OF_RARE_STRAIN, Workspace
 from ngsgpu.device import spread
 from ngsgpu.minhash import MinhashTables, build_tables
 from ngsgpu.minhash import cpu as minhash_cpu
@@ -490,7 +490,7 @@ class _Results:
             self.classes[read] = kind
             self.edit_start[read] = self._append(own)
             self.edit_count[read] = len(own)
-            if kind == LOW_QUALITY:
+            if kind in (LOW_QUALITY, LOW_QUALITY + OF_RARE_STRAIN):
                 self.edit_hash[read], self.complete_hash[read] = space.edit_hashes[record]
                 self.complete_start[read] = self._append(complete)
                 self.complete_count[read] = len(complete)

@@ -256,9 +256,7 @@ class ForestCorrector(oracle.Corrector):
             )
             for first in (True, False)
         )  # fmt: skip
-        votes = self.votes(anchor, columns, kept) if quality == "high" else []
-        self.counts["high"] += quality == "high"
-        return Decision(self.standing(anchor, columns, quality), own, sure, votes)
+        return self.decided(anchor, columns, kept, quality, own, sure)
 
     def outcome(
         self, number: int, decision: Decision | None, votes: list[str]

@@ -37,12 +37,15 @@ class Decision:
     """What an anchor's own MSA says: its class, and edits (position to base).
 
     ``own`` are the edits of its correction, ``complete`` those that would make it the consensus;
-    ``votes`` are corrected sequences for other reads.
+    ``votes`` are corrected sequences for other reads. With a ``rare`` allele in the read or its
+    mate, bases at the ``doubtful`` positions stay.
     """
 
     quality: str
     own: dict[int, str]
     complete: dict[int, str]
+    rare: bool
+    doubtful: set[int]
     votes: list[tuple[int, str]] = field(default_factory=list)
 
 
@@ -100,7 +103,7 @@ class Corrector(Aligner):
 
     def pair_suffices(self, depth: int) -> bool:
         """Whether two reads of Q30 make an allele where ``depth`` reads are sure of their base."""
-        if self.p.keep_variants is not None:
+        if self.p.classic or self.p.keep_variants is not None:
             return False
         return depth <= math.floor(3 * 0.01 / self.q30_error_rate)
 
@@ -251,9 +254,39 @@ class Corrector(Aligner):
         own = complete
         if quality == "low":
             own = self.edits(anchor, columns, kept, whole=False, crowded=crowded)
+        return self.decided(anchor, columns, kept, quality, own, complete)
+
+    def decided(
+        self,
+        anchor: int,
+        columns: Columns,
+        kept: list[Candidate],
+        quality: str,
+        own: dict[int, str],
+        complete: dict[int, str],
+    ) -> Decision:
+        """A decision with these edits."""
         votes = self.votes(anchor, columns, kept) if quality == "high" else []
         self.counts["high"] += quality == "high"
-        return Decision(self.standing(anchor, columns, quality), own, complete, votes)
+        rare, doubtful = self.doubts(anchor, columns, kept)
+        standing = self.standing(anchor, columns, quality)
+        return Decision(standing, own, complete, rare, doubtful, votes)
+
+    def doubts(self, anchor: int, columns: Columns, kept: list[Candidate]) -> tuple[bool, set[int]]:
+        """Whether the read has a rare allele, and where it may have variants of its own."""
+        own, alleles = self.reads[anchor], self.alleles(anchor, columns, kept)
+        rare, doubtful = False, set()
+        for position, base in enumerate(own.bases):
+            if position in own.ambiguous:
+                continue
+            cells = columns[position]
+            if base in alleles[position] and cells[base].q20 <= 8:
+                rare = True
+            if own.weights[position] >= Q30 and self.pair_suffices(
+                sum(cell.q20 for cell in cells.values())
+            ):
+                doubtful.add(position)
+        return rare, doubtful
 
     def standing(self, anchor: int, columns: Columns, quality: str) -> str:
         """The correction of a read with a gap stands as one of high quality does."""
@@ -319,6 +352,9 @@ class Corrector(Aligner):
         for number, decision in enumerate(decisions):
             outcome, taken = self.outcome(number, decision, votes[number])
             outcomes.append(outcome)
+            group = [decision, decisions[number ^ 1]] if self.paired else [decision]
+            if decision and any(own and own.rare for own in group):
+                taken = {at: base for at, base in taken.items() if at not in decision.doubtful}
             edits.append(taken)
         return Result(edits, outcomes, dict(self.counts))
 
