@@ -10,7 +10,7 @@ WORKERS ?= 2
 help:
 	@echo "make demo    set up, run the workflow on the shipped study, say where the report is"
 	@echo "make test    set up and run the tests"
-	@echo "make lint    ruff, mypy, import-linter, snakefmt and snakemake --lint"
+	@echo "make lint    ruff, mypy, import-linter, snakefmt, snakemake --lint and zizmor"
 	@echo "make docs    the documentation as a site, site/index.html"
 
 demo:
@@ -33,6 +33,7 @@ lint: setup
 	lint-imports --no-logo
 	snakefmt --check workflow
 	snakemake --lint
+	zizmor --offline --quiet .github
 
 docs: setup
 	mkdocs build --strict

@@ -144,6 +144,16 @@ find_python() {
         echo "$TOOLS/conda/python/bin/python"
         return
     fi
+    if [[ -z $found${PYTHON:-} ]] && can_apt; then
+        # Ubuntu 22.04 has Python 3.11 beside its python3, 3.10.
+        for candidate in python3 python3.11; do
+            say "Installing $candidate-venv" >&2
+            if apt_install "$candidate-venv" >&2 && python_is_enough "$candidate"; then
+                echo "$candidate"
+                return
+            fi
+        done
+    fi
     if [[ -n $found ]]; then
         die "$found cannot make virtual environments: install python3-venv, or put conda on the PATH"
     fi
@@ -232,7 +242,9 @@ setup_quast() {
     # setuptools stands in for distutils, which QUAST imports and Python 3.12 no longer has.
     install_into "$TOOLS/quast" setuptools "$QUAST"
     wrap quast.py quast/bin/quast.py quast/bin/python
-    quast.py --version >/dev/null || die "QUAST does not run: see its message above"
+    # Newer Pythons warn of its regular expressions, once.
+    PYTHONWARNINGS=ignore quast.py --version >/dev/null ||
+        die "QUAST does not run: see its message above"
 }
 
 # MultiQC needs packages of many kinds: hence an own venv.

@@ -202,7 +202,14 @@ def test_the_site_builds(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "script", ["cli_options.py", "benchmark_tables.py", "draw_charts.py", "task_outputs.py"]
+    "script",
+    [
+        "benchmark_tables.py",
+        "cli_options.py",
+        "draw_charts.py",
+        "gpu_results.py",
+        "task_outputs.py",
+    ],
 )
 def test_generated_parts_are_current(script):
     """The options of all commands, and the tables of benchmark results."""

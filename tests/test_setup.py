@@ -65,6 +65,16 @@ def test_other_failures_are_not_waited_for(tmp_path):
     assert "busy" not in done.stderr
 
 
+def test_it_installs_a_python_that_is_new_enough(tmp_path):
+    """Ubuntu 22.04 has Python 3.11 beside its python3, 3.10."""
+    old = {f"python3{minor}": "#!/bin/sh\nexit 1\n" for minor in ("", ".12", ".13", ".14")}
+    new = '#!/bin/sh\ngrep -q python3.11-venv "$CALLS"\n'
+    apt_get = APT_GET.format(failures=0, error="")
+    programs = {**old, "python3.11": new, "apt-get": apt_get}
+    done = run(SCRIPT, "conda_program() { :; }; find_python", tmp_path, **programs)
+    assert done.stdout == "python3.11\n", done.stderr
+
+
 @pytest.mark.parametrize("name", ["checkout", "a b [c]"])
 def test_tools_run_from_any_path(tmp_path, name):
     """The command is in the checkout; what it runs is too, but for paths that QUAST refuses."""

@@ -30,7 +30,8 @@ def draw(result: dict[str, Any]) -> str:
         for name, label in _NAMES.items():
             own = found[name]
             new = 1e6 * own["right_bases_changed"] / own["bases"]
-            text = f"{own['left_per_million']:,.0f} ({new:.2g} new)"
+            shown = f"{new:.2g}" if new < 100 else f"{new:,.0f}"
+            text = f"{own['left_per_million']:,.0f} ({shown} new)"
             bars.append(Bar(label, own["left_per_million"], text))
         rows.append(Row(title, bars, below))
     about = "Errors per million bases that correction leaves, and how many of them it has made"

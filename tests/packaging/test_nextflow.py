@@ -12,6 +12,12 @@ MODULES = sorted((ROOT / "nextflow/modules/ngsgpu").iterdir())
 FILES = ("main.nf", "meta.yml", "environment.yml", "tests/main.nf.test")
 
 
+def test_page_names_every_module() -> None:
+    page = (ROOT / "nextflow/README.md").read_text()
+    (line,) = re.findall(r"^`modules/ngsgpu/` holds .+$", page, re.M)
+    assert {module.name for module in MODULES} <= set(re.findall(r"`(\w+)`", line))
+
+
 def test_pipeline_includes_its_modules() -> None:
     pipeline = (ROOT / "nextflow/main.nf").read_text()
     names = ["classify", "correct", "dbbuild", "extend", "merge"]

@@ -8,12 +8,14 @@ from typing import Any
 
 import pytest
 import yaml
+from rattler_build import Stage0Recipe, VariantConfig
 
 from ngsgpu._version import __version__
 from tests.support.workflow import ROOT
 
 NAMES = {"isal": "python-isal", "matplotlib": "matplotlib-base", "snakemake": "snakemake-minimal"}
-RECIPE = yaml.safe_load((ROOT / "packaging/conda/recipe/recipe.yaml").read_text())
+FOLDER = ROOT / "packaging/conda/recipe"
+RECIPE = yaml.safe_load((FOLDER / "recipe.yaml").read_text())
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
 
@@ -75,6 +77,23 @@ def test_recipe_has_the_dependencies_of_the_package() -> None:
     ]
 
 
+def test_rattler_build_reads_two_variants_of_the_recipe() -> None:
+    variants = VariantConfig.from_file(FOLDER / "variants.yaml")
+    rendered = Stage0Recipe.from_file(FOLDER / "recipe.yaml").render(variants)
+    cpu, cuda = (own.recipe.to_dict() for own in rendered)
+    assert cpu["package"] == cuda["package"] == {"name": "ngsgpu", "version": __version__}
+    assert [own["build"]["string"].partition("_")[0] for own in (cpu, cuda)] == ["cpu", "cuda"]
+    # The higher number makes machines with a driver take it.
+    assert cpu["build"]["number"] < cuda["build"]["number"]
+    more = set(cuda["requirements"]["run"]) - set(cpu["requirements"]["run"])
+    assert {own.partition(" ")[0] for own in more} >= {"__cuda", "cupy", "cuda-nvrtc"}
+    # What the channels' own checks ask of a recipe.
+    assert all(cpu["about"][key] for key in ("homepage", "license", "license_file", "summary"))
+    assert cpu["requirements"]["run_exports"]
+    assert cpu["extra"]["recipe-maintainers"]
+    assert cpu["tests"]
+
+
 def test_images_are_made_of_what_the_wheel_is_made_of() -> None:
     """MANIFEST.in names what setup.py puts into the wheel beside the package."""
     grafted = re.findall(r"^graft (.+)$", (ROOT / "MANIFEST.in").read_text(), re.M)
@@ -98,7 +117,7 @@ def test_what_the_workflows_of_the_repository_call() -> None:
     folder = ROOT / ".github/workflows"
     jobs = {
         name: yaml.safe_load((folder / f"{name}.yml").read_text())["jobs"]
-        for name in ("ci", "release")
+        for name in ("ci", "gpu", "release")
     }
 
     def commands(name: str) -> str:
@@ -106,9 +125,10 @@ def test_what_the_workflows_of_the_repository_call() -> None:
             step.get("run", "") for job in jobs[name].values() for step in job["steps"]
         )
 
-    for command in (".ci/run", "scripts/wheel-check", "mkdocs build --strict"):
+    for command in (".ci/run", "make demo", "scripts/wheel-check", "mkdocs build --strict"):
         assert command in commands("ci")
     for command in ("scripts/wheel-check dist", "mkdocs build --strict", "docker push"):
         assert command in commands("release")
+    assert "scripts/gpu-check" in commands("gpu")
     supported = re.findall(r"3\.\d+", " ".join(jobs["ci"]["wheel"]["strategy"]["matrix"]["python"]))
-    assert supported == ["3.11", "3.12", "3.13"]
+    assert supported == ["3.11", "3.12", "3.13", "3.14"]

@@ -123,7 +123,7 @@ def test_lanes_and_arms_reach_the_commands(snakemake: Snakemake) -> None:
     lanes = "-i data/na12878_lane1_R1.fastq.gz -i data/na12878_lane2_R1.fastq.gz"
     assert f"ngsgpu correct {lanes} -I data/na12878_lane1_R2.fastq.gz" in result.stdout
     assert (
-        "--pe-1 1 data/na12878_lane1_R1.fastq.gz --pe-1 1 data/na12878_lane2_R1.fastq.gz"
+        "--pe1-1 data/na12878_lane1_R1.fastq.gz --pe1-1 data/na12878_lane2_R1.fastq.gz"
         in result.stdout
     )
     assert "-s results/na12878_single/correct/reads.fastq.gz" in result.stdout

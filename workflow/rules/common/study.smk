@@ -322,4 +322,4 @@ def spades_reads(wildcards, input, output):
     )
     if not second:
         return repeated("-s", first)
-    return " ".join([repeated("--pe-1 1", first), repeated("--pe-2 1", second)])
+    return " ".join([repeated("--pe1-1", first), repeated("--pe1-2", second)])
