@@ -257,7 +257,7 @@ def test_a_server_by_the_database_alone(database: Database, folder: Path, tmp_pa
     assert not socket.exists()
     assert "no server listens" in ngsgpu(*serve, "--stop", status=2)
     assert "none.db" in ngsgpu("db", "serve", "-d", "none.db", "--detach", status=2)
-    ngsgpu(*serve, "--detach", "--idle-timeout", 0.5)
+    ngsgpu(*serve, "--detach", "--idle-timeout", 8)
     assert ngsgpu(*classify).startswith("read\t")
     wait_until(lambda: not socket.exists())
     (tmp_path / "ngsgpu").chmod(0o755)
