@@ -39,6 +39,9 @@ _WORDS: Final = {
     int(signal.SIGTERM): "terminated",
     int(signal.SIGXCPU): "ended by SIGXCPU: the limit of CPU time (ulimit -t) is reached",
 }
+_CANCEL: Final = signal.SIGURG
+"""Wakes the main thread; one that comes too late is ignored."""
+
 _SHOW_CURSOR: Final = "\n\x1b[?25h"
 
 
@@ -73,10 +76,12 @@ class _Here(threading.local):
     Attributes:
         told: the signal that has raised an exception, or will after the blocks; 0: none.
         blocks: how many ``defer_signals`` ones it is in.
+        is_cancelled: whether ``told`` is the wish of another thread (``cancellable``).
     """
 
     told: int = 0
     blocks: int = 0
+    is_cancelled: bool = False
 
 
 _here = _Here()
@@ -179,9 +184,61 @@ def _raise(number: int, frame: FrameType | None) -> None:
     for other in SIGNALS:
         if signal.getsignal(other) is _raise:
             signal.signal(other, signal.SIG_IGN)
-    _here.told = number
+    _here.told, _here.is_cancelled = number, False
     if not _here.blocks:
         raise _exception(number)
+
+
+@contextlib.contextmanager
+def cancellable() -> Iterator[Callable[[int], None]]:
+    """Let another thread end what a block does as a signal would, without ending the process.
+
+    Yields:
+        What that thread calls with the number of the signal, while the block lasts.
+
+    Raises:
+        KeyboardInterrupt, Terminated: of that signal, as ``was_cancelled`` tells, or of one that
+            the process got in the block, whatever became of it there.
+    """
+    thread = threading.get_ident()
+    wanted = 0
+
+    def cancel(number: int) -> None:
+        nonlocal wanted
+        wanted = number
+        signal.pthread_kill(thread, _CANCEL)
+
+    def arrive(number: int, frame: FrameType | None) -> None:
+        del number, frame
+        if wanted and not _here.told:
+            _here.told, _here.is_cancelled = wanted, True
+            if not _here.blocks:
+                raise _exception(wanted)
+
+    before = signal.signal(_CANCEL, arrive)
+    try:
+        yield cancel
+    finally:
+        signal.signal(_CANCEL, before)
+        told, _here.told = _here.told, 0
+        if told and not _here.is_cancelled:
+            raise _exception(told)
+
+
+def was_cancelled() -> bool:
+    """Whether the last signal was another thread's wish (``cancellable``)."""
+    return _here.is_cancelled
+
+
+def begin_again() -> None:
+    """Let a copy (fork) of a process handle signals as one that begins."""
+    signal.set_wakeup_fd(-1)
+    for number in SIGNALS:
+        if signal.getsignal(number) is _raise:
+            signal.signal(
+                number, signal.default_int_handler if number == _CTRL_C else signal.SIG_DFL
+            )
+    _here.told = _here.blocks = 0
 
 
 def _without_signals(report: Callable[[Any], object]) -> Callable[[Any], object]:
@@ -229,12 +286,12 @@ def _watch(receiver: int, ended: threading.Event) -> None:
             number = received[0]
             if number in SIGNALS and signal.getsignal(number) in (_raise, signal.SIG_IGN):
                 if not ended.wait(GRACE):
-                    _end(number)
+                    end(number)
                 return
 
 
-def _end(number: int) -> None:
-    """End the process here and now."""
+def end(number: int) -> None:
+    """End the process here and now, as a signal asks to; may be called by any thread."""
     _clean_up()
     with contextlib.suppress(OSError):
         text = (_SHOW_CURSOR if os.isatty(2) else "") + message_of(number) + "\n"

@@ -21,6 +21,7 @@ import click
 from ngsgpu._version import __version__
 from ngsgpu.cli import standard
 from ngsgpu.cli.adapter import Entry, Group
+from ngsgpu.cli.options import WORDS
 from ngsgpu.cli.wording import as_typed
 from ngsgpu.ending import Terminated, handle_termination, leave, message_of, status_of
 from ngsgpu.errors import OUT_OF_MEMORY, NgsgpuError, NoReaderError, is_out_of_memory
@@ -194,6 +195,7 @@ def _run(arguments: list[str]) -> int:
     """Run a command; what it returns, if anything, is the exit status."""
     try:
         with app.make_context("ngsgpu", list(arguments)) as context:
+            context.meta[WORDS] = arguments
             status = app.invoke(context)
     except click.exceptions.Exit as end:
         return end.exit_code

@@ -262,6 +262,8 @@ def _click_parameter(parameter: Parameter) -> click.Parameter:
         return Argument([parameter.name], nargs=many, summary=declared.help, **common)
     if parameter.kind is bool:
         common |= {"is_flag": True, "type": None}
+    if declared.alone is not None:
+        common |= {"is_flag": False, "flag_value": declared.alone}
     return click.Option(
         [parameter.name, *parameter.names],
         multiple=parameter.is_list,

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import click
 
 from ngsgpu.classify.params import OutputRules, QueryParameters
+from ngsgpu.cli import served
 from ngsgpu.cli.classify_options import (
     ClassifyRun,
     Metacache,
     NoVerify,
     calling,
+    open_classify_run,
     output_files,
 )
 from ngsgpu.cli.options import (
@@ -25,10 +27,19 @@ from ngsgpu.cli.options import (
     StatsFile,
     ThreadsRun,
 )
-from ngsgpu.cli.run import cpu_options, open_run, phred
+from ngsgpu.cli.run import cpu_options, phred
 from ngsgpu.declared.options import argument, option
 from ngsgpu.declared.parameters import Options
-from ngsgpu.declared.roles import Read, ReadDatabase, ReadPath, Reads, Sheet, Text, Written
+from ngsgpu.declared.roles import (
+    Read,
+    ReadByName,
+    ReadDatabase,
+    ReadPath,
+    Reads,
+    Sheet,
+    Text,
+    Written,
+)
 from ngsgpu.errors import UsageError
 
 if TYPE_CHECKING:
@@ -99,6 +110,13 @@ def classify(
     compress_level: CompressLevel = 1,
     phred_offset: PhredOffsetOption = "auto",
     no_verify: NoVerify = False,
+    server: ReadByName | None = option(
+        None,
+        "[PATH]",
+        "Use the database that `ngsgpu db serve` has open, at this socket.",
+        shown_default="of the database, if no PATH is given",
+        alone="",
+    ),
     run: SamplesRun,
 ) -> int:
     """Classify reads by the minhash features they share with reference sequences (MetaCache).
@@ -124,15 +142,11 @@ def classify(
     if (only_partition is None) != (candidate_file is None):
         raise UsageError("--only-partition and --candidates go together")
     parameters, rules = calling(calls, rules, metacache=metacache)
-    most = _max_gpus(database, only_partition) if (run.gpus or 0) > 1 else None
-    with open_run(
-        replace(run, compress_level=compress_level),
-        "ngsgpu.io.gpu.parse",
-        "ngsgpu.classify.query.gpu",
-        "ngsgpu.classify.outputs.gpu",
-        "ngsgpu.classify.call.gpu",
-        max_gpus=most,
-    ) as (_, options):
+    run = replace(run, compress_level=compress_level)
+    opened = None if server is None else served.opened
+    if server is not None and opened is None and not run.dry_run:
+        return served.ask_server(server, database, only_partition, run, verifies=not no_verify)
+    with (opened.run if opened else open_classify_run)(run, database, only_partition) as options:
         from ngsgpu.classify.run.pipeline import Classifier
         from ngsgpu.classify.run.samples import SampleOutputs, one_sample, read_samples
         from ngsgpu.classify.run.stream import check_stream
@@ -167,21 +181,14 @@ def classify(
             check_stream(outputs)
         else:
             outputs.check(len(found))
+        known = _database(
+            database, references or [], taxonomy, maps or [], wanted, options,
+            verified=not no_verify, opened=opened,
+        )  # fmt: skip
         classifier = Classifier(
-            _database(
-                database,
-                references or [],
-                taxonomy,
-                maps or [],
-                wanted,
-                options,
-                verified=not no_verify,
-            ),
-            parameters,
-            partitions=wanted,
-            rules=rules,
-            options=options,
-        )
+            known, parameters, partitions=wanted, rules=rules, options=options,
+            like=None if opened is None else opened.classifier,
+        )  # fmt: skip
         offset = phred(phred_offset)
         if samples == "-":
             also_read = [*filter(None, [database, taxonomy]), *(references or []), *(maps or [])]
@@ -318,16 +325,6 @@ def _classify_stream(
     return max(failures, default=0)
 
 
-def _max_gpus(database: str | None, only_partition: int | None) -> int | None:
-    """Maximum number of GPUs the run can use; None: no limit."""
-    from ngsgpu.classify.database.database import open_database
-    from ngsgpu.classify.query.gpu import max_gpus
-
-    if database is None or only_partition is not None:
-        return max_gpus(1)
-    return max_gpus(len(open_database(database).partitions))
-
-
 def _source(
     database: str | None, references: list[str], partitions: list[int] | None, *, verified: bool
 ) -> Database | None:
@@ -348,15 +345,19 @@ def _database(
     options: RunOptions,
     *,
     verified: bool,
+    opened: served.Opened | None,
 ) -> Database:
     from ngsgpu.classify.database.build import build_database
     from ngsgpu.classify.database.source import find_sources
 
-    opened = _source(database, references, partitions, verified=verified)
-    if opened is not None:
+    if opened is not None and database is not None and not references:
+        source: Database | None = opened.database(database)
+    else:
+        source = _source(database, references, partitions, verified=verified)
+    if source is not None:
         if taxonomy or maps:
             raise UsageError("--taxonomy and --map need --references; a database has its own")
-        return opened
+        return source
     found = find_sources(references, taxonomy, maps)
     return build_database(
         found.references,

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, make_dataclass, replace
-from typing import Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from ngsgpu.classify.formats import formats
 from ngsgpu.classify.params import (
@@ -16,9 +17,13 @@ from ngsgpu.classify.params import (
 )
 from ngsgpu.cli.adapter import CRAM_REFERENCE, SETTINGS
 from ngsgpu.cli.options import Compute
+from ngsgpu.cli.run import open_run
 from ngsgpu.declared.options import flag, option
 from ngsgpu.declared.parameters import Options, parameters_of
 from ngsgpu.declared.roles import Written
+
+if TYPE_CHECKING:
+    from ngsgpu.run.options import RunOptions
 
 logger = logging.getLogger("ngsgpu")
 
@@ -68,6 +73,38 @@ def output_files(*commands: Callable[..., Any]) -> type:
         taken |= names
         fields.append((own.name, Written | None, option(None, own.metavar, own.help, *own.names)))
     return make_dataclass("OutputFiles", fields, frozen=True)
+
+
+@contextmanager
+def open_classify_run(
+    run: ClassifyRun, database: str | None, only_partition: int | None
+) -> Iterator[RunOptions]:
+    """Choose the backend, and load kernels; see ``open_run``.
+
+    Args:
+        run: the options.
+        database: its path; None: it is in memory.
+        only_partition: the only one to query; None: all.
+    """
+    with open_run(
+        run,
+        "ngsgpu.io.gpu.parse",
+        "ngsgpu.classify.query.gpu",
+        "ngsgpu.classify.outputs.gpu",
+        "ngsgpu.classify.call.gpu",
+        max_gpus=_max_gpus(database, only_partition) if (run.gpus or 0) > 1 else None,
+    ) as (_, options):
+        yield options
+
+
+def _max_gpus(database: str | None, only_partition: int | None) -> int | None:
+    """Maximum number of GPUs the run can use; None: no limit."""
+    from ngsgpu.classify.database.database import open_database
+    from ngsgpu.classify.query.gpu import max_gpus
+
+    if database is None or only_partition is not None:
+        return max_gpus(1)
+    return max_gpus(len(open_database(database).partitions))
 
 
 Metacache = Annotated[

@@ -18,6 +18,7 @@ from ngsgpu.classify.params import (
 from ngsgpu.cli.classify_options import ClassifyRun
 from ngsgpu.cli.options import DryRun, HostRun, Memory, StatsFile
 from ngsgpu.cli.run import bytes_of, cpu_options, open_run
+from ngsgpu.cli.serve import serve
 from ngsgpu.declared.options import argument, flag, option
 from ngsgpu.declared.parameters import Options
 from ngsgpu.declared.roles import Prefix, Read, ReadDatabase, Text
@@ -434,6 +435,7 @@ COMMANDS: Final = {
     "add": add,
     "remove": remove,
     "thin": thin,
+    "serve": serve,
     "info": info,
     "stats": stats,
     "verify": verify,

@@ -61,12 +61,16 @@ def cpu_options(run: ThreadsRun, compress_level: int = 1) -> RunOptions:
     return _options(threads, memory, run.quiet, compress_level=compress_level)
 
 
+def words() -> list[str]:
+    """The words of the command that runs."""
+    context = click.get_current_context(silent=True)
+    return sys.argv[1:] if context is None else context.meta.get(WORDS, sys.argv[1:])
+
+
 def _options(threads: int, memory: int | None, quiet: bool, **others: Any) -> RunOptions:
     from ngsgpu.run.options import RunOptions
 
-    context = click.get_current_context(silent=True)
-    words = sys.argv[1:] if context is None else context.meta.get(WORDS, sys.argv[1:])
-    command = ("ngsgpu", *words)
+    command = ("ngsgpu", *words())
     return RunOptions(threads=threads, memory=memory, progress=not quiet, command=command, **others)
 
 

@@ -34,6 +34,7 @@ class Option:
         below: value that it must stay below.
         choices: all its values; None: any.
         word: what stands for None on the command line, such as ``auto``.
+        alone: value if the option stands alone, without one; None: it needs one.
     """
 
     help: str
@@ -49,6 +50,7 @@ class Option:
     below: float | None = None
     choices: tuple[Any, ...] | None = None
     word: str | None = None
+    alone: str | None = None
 
 
 def option(default: object, metavar: str, text: str, *names: str, **more: Any) -> Any:

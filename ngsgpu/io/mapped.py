@@ -135,6 +135,12 @@ def begin_run() -> None:
     _noted.clear()
 
 
+def adopt_mapped() -> None:
+    """Have later checks look also at files that were mapped before this run."""
+    for mapping in _live():
+        mapping.run = _run
+
+
 def check_mapped() -> None:
     """Refuse to go on if a file that the run has mapped was cut or changed since.
 

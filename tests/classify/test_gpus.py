@@ -78,9 +78,14 @@ class CpuSearcher:
     """Searches partitions by the CPU's kernels, for what lies on its own GPU."""
 
     def __init__(
-        self, engine: Engine, partitions: list[PartitionArrays], memory: int | None = None
+        self,
+        engine: Engine,
+        partitions: list[PartitionArrays],
+        memory: int | None = None,
+        like: CpuSearcher | None = None,
     ) -> None:
         self.device = Device()
+        assert like is None or like.device == self.device
         self.taxa = on_gpu(engine.taxon_of_target) if len(engine.taxon_of_target) else None
         self._engine = SimpleNamespace(**vars(engine))
         self._engine.partitions = partitions
@@ -182,9 +187,12 @@ def test_gpus_share_a_search(
     alone = gpu_query.GpuEngine(engine, 1).find(reads, names)
     assert (alone.candidates[:, 0, 0] >= 0).any()
     for number in (2, 3, 4):
-        shared = gpu_query.GpuEngine(engine, number).find(reads, names)
-        assert shared.candidates.device == shared.sizes.device == Device(0)
-        there = alone.candidates[:, :, 0] >= 0
-        assert np.array_equal(shared.candidates[:, :, 0], alone.candidates[:, :, 0])
-        assert np.array_equal(shared.candidates[there], alone.candidates[there])
-        assert np.array_equal(shared.sizes, alone.sizes)
+        first = gpu_query.GpuEngine(engine, number)
+        again = Engine(database, engine.parameters, like=engine)
+        for own in (first, gpu_query.GpuEngine(again, number, like=first)):
+            shared = own.find(reads, names)
+            assert shared.candidates.device == shared.sizes.device == Device(0)
+            there = alone.candidates[:, :, 0] >= 0
+            assert np.array_equal(shared.candidates[:, :, 0], alone.candidates[:, :, 0])
+            assert np.array_equal(shared.candidates[there], alone.candidates[there])
+            assert np.array_equal(shared.sizes, alone.sizes)

@@ -292,3 +292,22 @@ def test_sources_that_are_only_touched_settle(snakemake: Snakemake, classified: 
     assert left(snakemake, calls("b")) == [1, 2, 1]
     run(snakemake, "--", calls("b"))
     assert left(snakemake, calls("b")) == [0, 0, 0]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_a_server_for_all_batches(snakemake: Snakemake, classified: Path) -> None:
+    """It opens each partition once, its jobs take no CPU, and it ends with them."""
+    both = (calls("a"), calls("b"))
+    run(snakemake, "--", *both)
+    expected = [gzip.decompress((classified / path).read_bytes()) for path in both]
+    (classified / "more.yaml").write_text("classify: {server: true, batch: 1, threads: 2}\n")
+    shutil.rmtree(classified / "results")
+    said = run(snakemake, *MORE, "--", *both)
+    assert jobs(said)["serve_partition"] == 2 and jobs(said)["classify_partition"] == 4
+    assert [gzip.decompress((classified / path).read_bytes()) for path in both] == expected
+    assert not list((classified / "results/databases/own/served").glob("*"))
+    for partition in ("0000", "0001"):
+        log = (classified / f"logs/serve_partition/own/{partition}.log").read_text()
+        assert "ready: " in log and "error" not in log
+    assert not jobs(run(snakemake, "--dry-run", "--quiet", "rules", *MORE, "--", *both))

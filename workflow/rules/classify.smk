@@ -1,6 +1,7 @@
 # Classification: a job opens a partition once and takes a batch of samples through it, for opening
 # is what takes longest; then the candidates of each sample are merged (which samples are a batch:
-# common/batches.smk).
+# common/batches.smk). With classify.server the partition is opened once for all batches, by a service
+# that runs beside their jobs and computes for them.
 
 
 localrules:
@@ -32,12 +33,43 @@ rule list_samples:
         "printf '%s\\n' {params.sheet:q} > {output:q} 2> {log:q}"
 
 
+rule serve_partition:
+    input:
+        plan="results/databases/{database}/plan.json",
+        manifest=manifest_of,
+        partition=built_partition,
+    output:
+        service("results/databases/{database}/served/{partition}"),
+    log:
+        "logs/serve_partition/{database}/{partition}.log",
+    benchmark:
+        "results/benchmarks/serve_partition/{database}/{partition}.tsv"
+    retries: RETRIES
+    conda:
+        "../../envs/ngsgpu.yaml"
+    threads: config["classify"]["threads"]
+    resources:
+        mem_mb=planned_memory("index_bytes", 3000),
+        runtime=doubling(config["classify"]["runtime"]),
+        gpu_mem_mb=planned_gpu_memory("index_bytes"),
+        gpu=gpus("classify"),
+    params:
+        database=lambda wildcards, input: str(Path(input.manifest).parent),
+        number=lambda wildcards: int(wildcards.partition),
+        backend=backend_options,
+    # Snakemake ends the process of the shell, which is therefore the server.
+    shell:
+        "exec ngsgpu db serve -d {params.database:q} --only-partition {params.number}"
+        " --socket {output:q} --threads {threads} {params.backend} > {log:q} 2>&1"
+
+
 rule classify_partition:
     input:
         samples=batch_sheet,
         plan="results/databases/{database}/plan.json",
         manifest=manifest_of,
         partition=built_partition,
+        server=server_of_partition,
     output:
         candidates=temp(
             directory("results/databases/{database}/candidates/{batch}/{partition}")
@@ -50,12 +82,12 @@ rule classify_partition:
     retries: RETRIES
     conda:
         "../../envs/ngsgpu.yaml"
-    threads: config["classify"]["threads"]
+    threads: 0 if config["classify"]["server"] else config["classify"]["threads"]
     resources:
-        mem_mb=planned_memory("index_bytes", 3000),
+        mem_mb=unless_served(planned_memory("index_bytes", 3000), 200),
         runtime=batch_minutes,
-        gpu_mem_mb=planned_gpu_memory("index_bytes"),
-        gpu=gpus("classify"),
+        gpu_mem_mb=unless_served(planned_gpu_memory("index_bytes"), 0),
+        gpu=unless_served(gpus("classify"), 0),
     params:
         guard=guard_classification,
         database=lambda wildcards, input: str(Path(input.manifest).parent),
@@ -67,12 +99,13 @@ rule classify_partition:
             Path(output.candidates).parents[2]
             / f"jobs/{wildcards.batch}/{wildcards.partition}/{{sample}}.json"
         ),
-        backend=backend_options,
+        threads=config["classify"]["threads"],
+        backend=unless_served(backend_options, server_option),
         extra=batch_extra,
     shell:
         "{params.guard} {log:q}; "
         "classify() {{ ngsgpu classify -d {params.database:q} --only-partition {params.number}"
-        ' --samples "$1" --candidates {params.candidates:q} --threads {threads}'
+        ' --samples "$1" --candidates {params.candidates:q} --threads {params.threads}'
         " --stats {params.stats:q} {params.backend} {params.extra} 2>> {log:q}; }}; "
         'mkdir -p "$(dirname {params.stats:q})"; '
         ": > {log:q}; folder={output.candidates:q}; sheet=$folder/samples.tsv; "
@@ -84,7 +117,7 @@ rule classify_partition:
         'if noted "$first"; then pass_on "$first" "$folder/$name.cand"; '
         'else echo "$row" >> "$sheet"; fi; done < <(tail -n +2 {input.samples:q}); '
         'status=0; if (($(wc -l < "$sheet") > 1)); then classify "$sheet" || status=$?; fi; '
-        "if ((status == 2)); then "
+        "if ((status == 2)) && ! without_server; then "
         # One sample cannot be read: the others one by one.
         'status=0; for name in $(tail -n +2 "$sheet" | cut -f 1 | uniq); do '
         'awk -F \'\t\' -v name="$name" \'NR == 1 || $1 == name\' "$sheet" > "$folder/one.tsv"; '

@@ -5,6 +5,7 @@ Everything here works on a few thousand queries at a time and may be called by s
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Sequence
 from functools import cached_property
 
@@ -43,6 +44,8 @@ class Engine:
         parameters: query parameters.
         partitions: numbers of the partitions to query; all by default. None are needed if
             candidates come from files.
+        like: an engine of the same database, whose partitions are used as they are open, in place
+            of ``partitions``.
 
     Attributes:
         numbers: of the partitions.
@@ -59,16 +62,21 @@ class Engine:
         database: Database,
         parameters: QueryParameters,
         partitions: Sequence[int] | None = None,
+        like: Engine | None = None,
     ) -> None:
         self.database = database
         self.parameters = parameters
         self.taxonomy = database.taxonomy or root_only()
         self.sketch = database.parameters.sketch
         self.rules = self._rules()
-        self.lineages = self.taxonomy.ranked_lineages()
+        self.lineages: NDArray[np.int32] = (
+            self.taxonomy.ranked_lineages() if like is None else like.lineages
+        )
         self.taxon_of_target = self._taxon_of_target()
         everything = range(len(database.partitions))
         self.numbers = list(everything if partitions is None else partitions)
+        if like is not None:
+            self.numbers = like.numbers
         for number in self.numbers:
             if not 0 <= number < len(database.partitions):
                 raise UsageError(
@@ -76,7 +84,11 @@ class Engine:
                     f"{len(database.partitions)}, counted from 0"
                 )
         self.opened = [database.load_partition(number) for number in self.numbers]
-        self.partitions = [self._arrays(partition) for partition in self.opened]
+        self.partitions: list[PartitionArrays] = (
+            [self._arrays(partition) for partition in self.opened]
+            if like is None
+            else [own._replace(taxon=self._taxa(own.target)) for own in like.partitions]
+        )
 
     def _rules(self) -> QueryRules:
         parameters = self.parameters
@@ -110,7 +122,6 @@ class Engine:
         first_window = partition.first_window
         blocks = np.arange(0, int(first_window[-1]) + 1, 1 << BLOCK_BITS)
         block_target = np.searchsorted(first_window, blocks, side="right") - 1
-        taxon = self.taxon_of_target
         return PartitionArrays(
             directory=partition.index.directory,
             entries=partition.index.entries,
@@ -119,10 +130,15 @@ class Engine:
             first_window=first_window,
             block_target=np.clip(block_target, 0, len(partition.target) - 1).astype(np.int32),
             target=partition.target,
-            taxon=taxon[partition.target] if len(taxon) > 0 else taxon,
+            taxon=self._taxa(partition.target),
             sums=partition.sums,
-            checked=np.zeros(len(partition.sums), dtype=np.uint8),
+            checked=_shared(len(partition.sums)),
         )
+
+    def _taxa(self, target: NDArray[np.int32]) -> NDArray[np.int32]:
+        """The taxa of a partition's targets; empty for sequences."""
+        taxon = self.taxon_of_target
+        return taxon[target] if len(taxon) > 0 else taxon
 
     @cached_property
     def labels(self) -> Labels:
@@ -185,6 +201,11 @@ class Engine:
             candidates=best,
             paired=queries.paired,
         )
+
+
+def _shared(size: int) -> NDArray[np.uint8]:
+    """Zeros, uint8[size], that all copies (forks) of this process read and write."""
+    return np.frombuffer(mmap.mmap(-1, max(1, size)), dtype=np.uint8, count=size)
 
 
 def blocks_are_whole(keys: NDArray[np.uint32], partition: PartitionArrays) -> bool:

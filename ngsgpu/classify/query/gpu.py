@@ -76,22 +76,32 @@ class Searcher:
         engine: the database and the parameters.
         partitions: the partitions to search.
         memory: GPU memory budget in bytes; None: free memory.
+        like: a searcher of the same partitions on this GPU, which are not copied to it again.
 
     Raises:
         DeviceError: the partitions do not fit into the GPU's memory.
     """
 
     def __init__(
-        self, engine: Engine, partitions: Sequence[PartitionArrays], memory: int | None = None
+        self,
+        engine: Engine,
+        partitions: Sequence[PartitionArrays],
+        memory: int | None = None,
+        like: Searcher | None = None,
     ) -> None:
         import cupy
 
         self._engine = engine
-        size = Allocation("partitions", partition_bytes(partitions))
-        plan_on_gpu("the partitions of the database", memory, size).check()
+        if like is None:
+            size = Allocation("partitions", partition_bytes(partitions))
+            plan_on_gpu("the partitions of the database", memory, size).check()
         taxa = engine.taxon_of_target
         self.taxa = cupy.asarray(taxa) if len(taxa) > 0 else None
-        self._partitions = [_GpuPartition(partition, self.taxa) for partition in partitions]
+        there = [None] * len(partitions) if like is None else like._partitions
+        self._partitions: list[_GpuPartition] = [
+            _GpuPartition(partition, self.taxa, own)
+            for partition, own in zip(partitions, there, strict=True)
+        ]
         self._counts = pinned_empty(8 * len(self._partitions)).view(np.uint32)
         self._grid = (KERNELS.resident_blocks("find_candidates", 32 * QUERY_WARPS),)
 
@@ -180,10 +190,16 @@ class _GpuPartition:
         struct: the struct ``PARTITION``.
     """
 
-    def __init__(self, partition: PartitionArrays, taxa: Any) -> None:
-        self._arrays = {
-            name: to_device(getattr(partition, name))
-            for name in list(PARTITION.fields)[: 7 if taxa is not None else 6]
+    def __init__(
+        self, partition: PartitionArrays, taxa: Any, like: _GpuPartition | None = None
+    ) -> None:
+        names = list(PARTITION.fields)[: 7 if taxa is not None else 6]
+        there = {} if like is None else like._arrays
+        self._arrays: dict[str, Any] = {
+            name: there[name]
+            if name in there and name != "taxon"
+            else to_device(getattr(partition, name))
+            for name in names
         }
         self.struct = PARTITION.on_device(
             **{"taxon": None, **self._arrays},
@@ -210,6 +226,7 @@ class GpuEngine:
         engine: the database and the parameters.
         gpus: number of GPUs.
         memory: memory budget per GPU in bytes; None: free memory.
+        like: an engine of the same partitions, whose GPUs are used with what is in their memory.
 
     Attributes:
         planned_bytes: memory for the partitions, on the GPU that needs most.
@@ -218,18 +235,28 @@ class GpuEngine:
         DeviceError: the partitions do not fit into a GPU's memory.
     """
 
-    def __init__(self, engine: Engine, gpus: int = 1, memory: int | None = None) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        gpus: int = 1,
+        memory: int | None = None,
+        like: GpuEngine | None = None,
+    ) -> None:
         self.engine = engine
         partitions = engine.partitions
         self._splits_queries = len(partitions) == 1
-        self._team = team = Team(min(gpus, max_gpus(len(partitions)) or gpus))
-
+        limit = max_gpus(len(partitions)) or gpus
+        self._team: Team = Team(min(gpus, limit)) if like is None else like._team
+        team = self._team
         shares = [
             partitions if self._splits_queries else partitions[member :: len(team)]
             for member in range(len(team))
         ]
         self.planned_bytes = max(map(partition_bytes, shares))
-        self._searchers = team.each(lambda member: Searcher(engine, shares[member], memory))
+        there = [None] * len(team) if like is None else like._searchers
+        self._searchers: list[Searcher] = team.each(
+            lambda member: Searcher(engine, shares[member], memory, there[member])
+        )
 
     def find(self, reads: GpuReads, names: GpuNames) -> GpuBatch:
         """Find the candidates of queries; waits for the kernels.

@@ -60,6 +60,8 @@ class Classifier:
         partitions: numbers of the partitions to query; all by default.
         rules: rules for the outputs.
         options: threads and so on.
+        like: a classifier with the same database, which stays open for others; it is used as it
+            is, on the GPUs of that classifier if it has some, and in place of ``partitions``.
 
     Raises:
         InputError: a partition cannot be opened, or is damaged.
@@ -74,13 +76,27 @@ class Classifier:
         partitions: Sequence[int] | None = None,
         rules: OutputRules | None = None,
         options: RunOptions | None = None,
+        like: Classifier | None = None,
     ) -> None:
         self.options = options or RunOptions()
         self.rules = rules or OutputRules()
+        self._shares = like is not None
         if self.options.backend == "cpu":
             say_if_compiling()
-        self.engine = Engine(database, parameters or QueryParameters(), partitions)
+        self.engine: Engine = Engine(
+            database,
+            parameters or QueryParameters(),
+            partitions,
+            None if like is None else like.engine,
+        )
         self._gpu: GpuEngine | None = None
+        if like is not None:
+            if (there := like._gpu) is not None:
+                self._gpu = on_backend(
+                    self.options, lambda: self._gpu_engine(there), self._without_gpu,
+                    gives_back=False,
+                )  # fmt: skip
+            return
         with ThreadPoolExecutor(1, thread_name_prefix="ngsgpu-check") as pool:
             whole = pool.submit(self._check_whole)  # while a GPU takes them
             if self.options.backend == "cuda" and self.engine.partitions:
@@ -210,7 +226,10 @@ class Classifier:
 
         if self._gpu is None:
             return classify()
-        return on_backend(self.options, classify, on_cpu, may_begin_again=may_begin_again)
+        return on_backend(
+            self.options, classify, on_cpu,
+            may_begin_again=may_begin_again, gives_back=not self._shares,
+        )  # fmt: skip
 
     def _sample_run(self, sample: Sample, outputs: SampleOutputs) -> SampleRun:
         how = (self.engine, sample.name, outputs, self.rules, self.options, sample.lanes)
@@ -240,8 +259,8 @@ class Classifier:
                 if self.options.backend == "cuda" or len(partition.sums) == 0:
                     partition.check(self.options.threads)
 
-    def _gpu_engine(self) -> GpuEngine | None:
-        """The partitions on GPUs.
+    def _gpu_engine(self, like: GpuEngine | None = None) -> GpuEngine | None:
+        """The partitions on GPUs; see ``GpuEngine``.
 
         Raises:
             DeviceError: they do not fit.
@@ -250,7 +269,7 @@ class Classifier:
         from ngsgpu.device.errors import cuda_errors
 
         with self._limited(), cuda_errors("copying the database to the GPU"):
-            return GpuEngine(self.engine, self.options.gpus, self.options.gpu_memory)
+            return GpuEngine(self.engine, self.options.gpus, self.options.gpu_memory, like)
 
     def _without_gpu(self) -> None:
         """Fall back to the CPU for the remaining reads."""

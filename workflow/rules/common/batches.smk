@@ -210,6 +210,22 @@ def batch_extra(wildcards):
     return extra_of(BATCHES[wildcards.database][wildcards.batch][0], "classify")
 
 
+def server_of_partition(wildcards):
+    """The socket of the server that has a job's partition open, if there is to be one."""
+    server = f"results/databases/{wildcards.database}/served/{wildcards.partition}"
+    return [server] if config["classify"]["server"] else []
+
+
+def unless_served(own, served):
+    """What a job of classification takes: ``served`` if a server does its work."""
+    return served if config["classify"]["server"] else own
+
+
+def server_option(wildcards, input):
+    """Option of ``ngsgpu classify`` for the server of a job's partition."""
+    return f"--server={shlex.quote(str(input.server))}"
+
+
 def candidates_of_batches(wildcards):
     """Folders with the candidates of a sample, one a partition of the database."""
     return expand(

@@ -53,6 +53,9 @@ last_error() {
     tail -n 50 "$guard_log" | grep -i error | tail -n 1 || grep . "$guard_log" | tail -n 1 || true
 }
 
+# The server that classifies for this job has ended, and would have for all others.
+without_server() { last_error | grep -qE 'no server listens|the server (has|ended)'; }
+
 settle() {
     local status=$1 file
     case $status in 130 | 143) exit "$status" ;; esac
@@ -62,7 +65,7 @@ settle() {
             "NGSGPU_BACKEND=auto in the environment, what cannot use a GPU." >&2
         exit "$status"
     fi
-    if last_error | grep -q 'No space left'; then exit "$status"; fi
+    if last_error | grep -q 'No space left' || without_server; then exit "$status"; fi
     if ((status != 2)) && { ((status == 3 || status > 128)) \
         || tail -n 20 "$guard_log" | grep -qiE 'memory|bad_alloc|time limit'; }; then
         echo "$status" >> "$guard_log.tries"
