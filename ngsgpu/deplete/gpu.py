@@ -13,6 +13,7 @@ from ngsgpu.deplete.kmers import GROUP
 from ngsgpu.deplete.params import CENTRE, DepletionParameters
 from ngsgpu.device.cuda.kernels import KernelModule
 from ngsgpu.device.cuda.structs import Struct
+from ngsgpu.device.pinned import to_device
 from ngsgpu.io.gpu.parse import THREADS, device_classes
 from ngsgpu.io.gpu.records import DeviceRecordBatch
 from ngsgpu.io.inputs import ReadFiles
@@ -64,7 +65,7 @@ class DepletionKernels(RecordKernels):
         import cupy
 
         sampling = index.parameters.sampling()
-        self._table = cupy.asarray(index.table)
+        self._table = to_device(index.table)
         self._rules = RULES.on_device(
             table=self._table,
             groups=len(index.table) // GROUP,

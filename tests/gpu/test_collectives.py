@@ -185,7 +185,7 @@ def test_kmers_of_several_gpus(
             "plan_counting",
             lambda *given: replace(plan(*given), rows=rows),
         )
-        monkeypatch.setattr(gpu_team, "joined_row_bytes", lambda words: 100_000)
+        monkeypatch.setattr(gpu_team, "joined_row_bytes", lambda *of_counts: 100_000)
     exchange = Exchange(team) if len(team) > 1 else None
     monkeypatch.setattr(gpu_run, "counting_team", lambda gpus: (team, exchange))
     # The team may be one GPU several times, of which each plans with all that is free.
