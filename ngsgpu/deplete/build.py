@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.deplete.index import HostIndex, groups_for
-from ngsgpu.deplete.kmers import GROUP, distinct, insert, sample
+from ngsgpu.deplete.kmers import GROUP, insert, sample
 from ngsgpu.deplete.params import IndexParameters
 from ngsgpu.deplete.stats import HostStatistics
 from ngsgpu.device.memory import format_size
@@ -27,6 +27,7 @@ from ngsgpu.run.options import INTERPRETER_BYTES, RunOptions
 from ngsgpu.run.plan import reading_bytes
 from ngsgpu.run.progress import Progress, say_if_compiling
 from ngsgpu.run.statistics import statistics_file
+from ngsgpu.sequence.kmers import distinct
 
 _STRETCH: Final = 1 << 22
 """Letters that a task takes."""

@@ -345,15 +345,3 @@ def contains(table: NDArray[np.uint32], hashed: np.uint64) -> bool:
         if at == np.uint64(len(table)):
             at = _ZERO
     return False
-
-
-def distinct(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """The different hashes, ascending; the array itself is sorted.
-
-    ``np.unique`` of NumPy 2.3 and later takes sixty times as long, since it puts them into a table
-    first.
-    """
-    hashes.sort()
-    first = np.ones(len(hashes), dtype=np.bool_)
-    np.not_equal(hashes[1:], hashes[:-1], out=first[1:])
-    return hashes[first]

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from ngsgpu.deplete.build import index_of, parts_of, plan_kmers
 from ngsgpu.deplete.index import HostIndex, open_index
-from ngsgpu.deplete.kmers import distinct
 from ngsgpu.errors import UsageError
 from ngsgpu.run.options import RunOptions
+from ngsgpu.sequence.kmers import distinct
 
 Operation = Literal["union", "diff", "intersect"]
 

@@ -87,3 +87,9 @@ def test_table_of_indices() -> None:
         assert cells[cell] == -1
         cells[cell] = index
     assert [cells[probe.find_cell(cells, 64, keys, key)] for key in keys] == list(range(63))
+
+
+@given(st.lists(st.integers(0, 2**64 - 1) | st.integers(0, 9)))
+def test_distinct(values: list[int]) -> None:
+    found = kmers.distinct(np.array(values, dtype=np.uint64))
+    assert found.tolist() == sorted(set(values))

@@ -13,6 +13,7 @@ from ngsgpu.evaluate.truth.records import read_tables
 from ngsgpu.evaluate.truth.streams import unwrapped
 from ngsgpu.io.paths import Paths, listed
 from ngsgpu.io.text.reader import read_batches
+from ngsgpu.sequence.kmers import distinct
 
 ROOM = 1 << 24
 """Distinct k-mers of a file's sample: about 0.6 GB while they are counted."""
@@ -81,7 +82,7 @@ def evaluate_kmers(
     for counts in (true, rare, before, after):
         counts.thin(shift)
     own = rare.kmers[true.of(rare.kmers) == 0]
-    every = np.union1d(true.kmers, rare.kmers)
+    every = distinct(np.concatenate([true.kmers, rare.kmers]))
     result = KmerEvaluation.of(every, before, after)
     if minority is None:
         return result
