@@ -32,7 +32,7 @@ def pattern_in(pattern: str, text: str) -> bool:
 
 
 def test_slurm_profile_sends_all_jobs_with_gpus_where_gpus_are() -> None:
-    assert set(SLURM["set-resources"]) == rules_with(r"gpu=gpus\(") | CHAINS
+    assert set(SLURM["set-resources"]) == rules_with(r"gpu=(unless_served\()?gpus\(") | CHAINS
     assert {own["slurm_partition"] for own in SLURM["set-resources"].values()} == {"GPU_PARTITION"}
 
 
