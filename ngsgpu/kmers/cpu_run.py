@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -74,6 +74,8 @@ def plan_arena(letters: int | None, row: int, options: RunOptions) -> HostPlan:
         row: likewise.
         options: likewise.
     """
+    # What is free changes; the arena must not be judged by less than it was made for.
+    options = replace(options, memory=options.budget)
     arena, scratch = row * arena_rows(letters, row, options), row * options.threads * STRETCH
     return HostPlan(
         doing="counting k-mers",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import itertools
 import json
 import os
 import random
@@ -13,6 +14,9 @@ from pathlib import Path
 import pytest
 
 from ngsgpu.kmers.count import most_letters
+from ngsgpu.kmers.cpu_run import plan_arena
+from ngsgpu.run import options as options_module
+from ngsgpu.run.options import RunOptions
 from tests.support.commands import Commands, names
 from tests.support.io.records import write
 
@@ -209,3 +213,10 @@ def test_an_empty_file_does_not_hide_how_much_there_is_to_count(tmp_path: Path) 
     assert most_letters([some, empty]) == 8
     assert most_letters([empty]) == 0
     assert most_letters([some, pipe]) is None
+
+
+def test_memory_that_others_take_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The arena of files of unknown size takes its share of what was free a moment ago."""
+    free = itertools.count(8 << 30, -(1 << 20))
+    monkeypatch.setattr(options_module, "available_memory", lambda: next(free))
+    plan_arena(None, 8, RunOptions(threads=2)).check()
