@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Mapping
-from itertools import chain
 from typing import Any, Final
 
 import numpy as np
@@ -27,6 +26,9 @@ from ngsgpu.io.text.batch import RecordBatch
 _TEXTS_ON_THE_WAY: Final = 6
 _CALLS_ON_GPU: Final = 1 << 24
 """Calls that are copied to the host together."""
+
+_FILES: Final = (*RECORD_FILES[True], *RECORD_FILES[False])
+"""Parameters of the files, in the order of ``classify.outputs.gpu_records.OUTPUTS``."""
 
 
 class TextWriter:
@@ -122,10 +124,9 @@ class GpuRecords:
         if not self._kept:
             self._add(calls)
             return
-        names = list(chain.from_iterable(RECORD_FILES[kind] for kind in (True, False)))
-        wanted = [number for number, name in enumerate(names) if name in index]
+        wanted = [number for number, name in enumerate(_FILES) if name in index]
         for number, text, size in self._kept.popleft().sorted(calls, wanted):
-            texts.put(index[names[number]], text, size)
+            texts.put(index[_FILES[number]], text, size)
         self._sorted_reads.leave_out(len(calls))
 
     def _add(self, calls: Any) -> None:

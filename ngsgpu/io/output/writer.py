@@ -324,7 +324,6 @@ class _Encoder:
     def __init__(
         self, pool: ThreadPoolExecutor, packing: Packing, level: int, *, ahead: int
     ) -> None:
-        self.packer = packing, level
         self._pool = pool
         self._packing = packing
         self._level = level
@@ -333,6 +332,11 @@ class _Encoder:
         self._held_bytes = 0
         self._tasks: deque[tuple[Future[bytes | memoryview], int]] = deque()
         self._sizes: list[tuple[int, int]] = []
+
+    @property
+    def packer(self) -> tuple[Packing, int]:
+        """What compresses, and its level."""
+        return self._packing, self._level
 
     def encode(self, data: memoryview | None) -> list[bytes | memoryview]:
         """Compressed bytes that are due: those of earlier data, mostly; None ends the stream."""
