@@ -46,12 +46,13 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
 def build(
     world: World, path: Path | None, backend: str, *, taxonomy: bool = True, **more: Any
 ) -> Database:
+    own = more.pop("map", world.map)
     return build_database(
         more.pop("references", world.references),
         path,
         parameters=more.pop("parameters", DatabaseParameters(SKETCH)),
         taxonomy=world.taxonomy if taxonomy else None,
-        maps=[more.pop("map", world.map)] if taxonomy else [],
+        maps=[own] if taxonomy else [],
         options=RunOptions(threads=2, backend=backend),  # type: ignore[arg-type]
         **more,
     )

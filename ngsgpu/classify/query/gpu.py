@@ -1,9 +1,9 @@
 """Queries on one GPU or several: the counterpart of ``engine``.
 
 One warp handles a query: it sketches the reads, looks up the features, sorts the locations in
-registers and selects the candidates. Queries with more locations than a warp holds are handled by
-blocks; those of the few with more than a block holds are sorted together in device memory (a radix
-sort by query and window).
+registers and selects the candidates. Where there are more locations than a warp holds, a block
+counts them by windows and sorts these. For the few queries with too many windows, locations are
+sorted together in device memory (a radix sort by query and window).
 
 With several GPUs, each searches some of the partitions or, if there is only one, some of the
 queries. The first, which has read the queries, sends them to the others and combines the results.
@@ -66,14 +66,14 @@ class Search(NamedTuple):
         reads: the queries.
         candidates: int32[queries, m, 4], see ``GpuBatch``.
         sizes: int32[3, queries], see there.
-        longer: uint64[partitions, queries], queries with many locations (low half) and their
-            number: from the front those for blocks, from the end those for the radix sort.
+        longest: uint64[partitions, queries], queries whose locations the radix sort sorts (low
+            half) and their number.
     """
 
     reads: GpuReads
     candidates: Any
     sizes: Any
-    longer: Any
+    longest: Any
 
 
 class Searcher:
@@ -126,13 +126,16 @@ class Searcher:
             cupy.empty((_SIZES, queries), dtype=cupy.int32),
             cupy.empty((len(self._partitions), queries), dtype=cupy.uint64),
         )
+        longer = cupy.empty(queries, dtype=cupy.uint64)
         counters = cupy.zeros((len(self._partitions), _COUNTERS), dtype=cupy.uint32)
         for number, partition in enumerate(self._partitions):
             arguments = (
                 *reads.arguments(), np.uint32(queries), *sketch_numbers(engine.sketch),
                 np.int32(engine.rules.insert_size), partition.struct, np.int32(most),
             )  # fmt: skip
-            lists = search.sizes, counters[number], search.longer[number], search.candidates
+            lists = (
+                search.sizes, counters[number], longer, search.longest[number], search.candidates
+            )  # fmt: skip
             KERNELS.launch(
                 "find_candidates",
                 self._grid,
@@ -150,7 +153,7 @@ class Searcher:
         cupy.cuda.get_current_stream().synchronize()
         for number, partition in enumerate(self._partitions):
             if count := int(self._counts[number, _LONGEST]):
-                self._find_longest(partition, search.longer[number, -count:], search)
+                self._find_longest(partition, search.longest[number, :count], search)
 
     def _find_longest(self, partition: _GpuPartition, longest: Any, search: Search) -> None:
         """Sort the locations of queries with most, and pick candidates."""

@@ -39,29 +39,27 @@ __device__ __forceinline__ uint32_t span_of(int64_t bases, int insert_size, int 
     return uint32_t(2 + max(bases, int64_t(insert_size)) / stride);
 }
 
-// Hits of the range that ends at location ``at`` of those of a query: how many of them, which
-// ``found(i)`` gives in ascending order, are in the last ``span`` windows and in its target.
+// The range of a query's windows that ends with number ``at`` of them: the first of those that
+// ``found(i)`` gives in ascending order in the last ``span`` windows and in its target.
 //
 // ``group`` receives its target or, if calls are taxa, its taxon: negative if it counts for none.
 template <class Found>
-__device__ __forceinline__ uint32_t hits_up_to(const Found& found, uint32_t at, uint32_t span,
-                                               const Partition& partition, int32_t* group) {
+__device__ __forceinline__ uint32_t range_to(const Found& found, uint32_t at, uint32_t span,
+                                             const Partition& partition, int32_t* group) {
     const uint32_t place = found(at);
     const int target = target_of(partition, place);
     const uint32_t back = place >= span - 1 ? place - (span - 1) : 0;
     const uint32_t least = max(partition.first_window[target], back);
     *group = partition.taxon ? partition.taxon[target] : target;
-    return at + 1 - first_not_before(0u, at, [&](uint32_t i) { return found(i) < least; });
+    return first_not_before(0u, at, [&](uint32_t i) { return found(i) < least; });
 }
 
-// The candidate whose range ends at location ``at`` and has this many hits.
-template <class Found>
-__device__ __forceinline__ Candidate candidate_at(const Found& found, uint32_t at, uint32_t hits,
+// The candidate of a range of windows.
+__device__ __forceinline__ Candidate candidate_of(uint32_t first, uint32_t last, uint32_t hits,
                                                   const Partition& partition) {
-    const int target = target_of(partition, found(at));
+    const int target = target_of(partition, last);
     const uint32_t origin = partition.first_window[target];
-    return {partition.target[target], int(hits), int(found(at + 1 - hits) - origin),
-            int(found(at) - origin)};
+    return {partition.target[target], int(hits), int(first - origin), int(last - origin)};
 }
 
 // insert_candidate of cpu.py into a query's row, by one thread.
@@ -218,7 +216,7 @@ __device__ __forceinline__ int rank_locations(uint32_t* found, int count, uint32
         keys[i] = 0;
         group[i] = -1;
         if (at < count) {
-            const uint32_t hits = hits_up_to(sorted, at, span, partition, &group[i]);
+            const uint32_t hits = at + 1 - range_to(sorted, at, span, partition, &group[i]);
             if (group[i] >= 0) keys[i] = hits << 16 | (0xFFFF - at);
         }
     }
@@ -236,7 +234,8 @@ __device__ __forceinline__ int rank_locations(uint32_t* found, int count, uint32
             if (place % kPer == i) chosen = group[i];
         chosen = __shfl_sync(WARP, chosen, place / kPer);
         if (lane == 0)
-            put_candidate(row, most, number, is_first, candidate_at(sorted, place, top, partition),
+            put_candidate(row, most, number, is_first,
+                          candidate_of(found[place - top + 1], found[place], top, partition),
                           partition.taxon_of_target);
 #pragma unroll
         for (int i = 0; i < kPer; ++i)

@@ -3,7 +3,7 @@
 
 namespace {
 
-constexpr uint32_t kMostOfBlock = 4096;  // locations of a query that a block sorts
+constexpr uint32_t kMostOfBlock = 0xFFFF;  // locations of a query that a block counts
 
 // Counters of a search in a partition.
 constexpr int kTakenQueries = 0;  // queries that warps have taken

@@ -18,10 +18,10 @@ constexpr uint32_t kNameTile = 256;  // names that a block copies together
 
 // Find the candidates of queries in a partition.
 //
-// Queries with more than kMost locations get an empty row and are listed in ``longer``, in any
-// order, with their numbers of locations: from its front those of up to kMostOfBlock, from its end
-// others. ``counters``: initially 0. ``sizes`` receives features, then lengths of first, then of
-// second mates, with the first partition.
+// Queries with more than kMost locations get an empty row and are listed in ``longer`` with their
+// numbers of locations, in any order; those with more than kMostOfBlock in ``longest``.
+// ``counters``: initially 0. ``sizes`` receives features, then lengths of first, then of second
+// mates, with the first partition.
 //
 // Grid: any (as many as run at once); block: 32 * kQueryWarps, one warp per query. Bytes: the
 // letters (from L2); per feature a sector of directory, entries and locations at random; 16 per
@@ -32,7 +32,7 @@ extern "C" __global__ void __launch_bounds__(32 * kQueryWarps)
                     uint32_t step, uint32_t queries, int kmer, int sketch, int window, int stride,
                     int kept, int insert_size, const Partition* partition_in, int most,
                     int is_first, int32_t* sizes, uint32_t* counters, uint2* longer,
-                    Candidate* candidates) {
+                    uint2* longest, Candidate* candidates) {
     __shared__ uint32_t locations[kQueryWarps][kMost];
     const Partition partition = *partition_in;
     const Mate one = {raw1, start1, length1, first1, step};
@@ -56,8 +56,7 @@ extern "C" __global__ void __launch_bounds__(32 * kQueryWarps)
             int written = 0;
             const uint32_t span = span_of(int64_t(size.y) + size.z, insert_size, stride);
             if (count > kMostOfBlock) {
-                if (lane == 0)
-                    longer[queries - 1 - atomicAdd(counters + kLongest, 1u)] = {query, count};
+                if (lane == 0) longest[atomicAdd(counters + kLongest, 1u)] = {query, count};
             } else if (count > kMost) {
                 if (lane == 0) longer[atomicAdd(counters + kLonger, 1u)] = {query, count};
             } else if (count > 128) {
