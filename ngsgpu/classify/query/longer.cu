@@ -13,10 +13,15 @@ namespace {
 
 constexpr uint32_t kBlock = 256;
 constexpr uint32_t kBlockWarps = kBlock / 32;
-constexpr uint32_t kWindows = 1024;      // of a query
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ == 750
+constexpr int kBlocks = 4;  // of a multiprocessor: all that it takes
+#else
+constexpr int kBlocks = 6;  // as many as have room in shared memory of 228 KiB
+#endif
+constexpr uint32_t kWindows = 1024;  // of a query
 constexpr uint32_t kSlotBits = 11;
 constexpr uint32_t kSlots = 1u << kSlotBits;  // more than kWindows + kBlock
-constexpr int kMostCandidates = 64;      // of a query, QueryParameters.candidates
+constexpr int kMostCandidates = 64;           // of a query, QueryParameters.candidates
 
 // What a block shares.
 struct Shared {
@@ -223,7 +228,7 @@ __device__ void insert_chosen(Shared& shared, int number, int most, const Partit
 //
 // Grid: any (as many as run at once); block: kBlock, one a query. Bytes: as find_candidates.
 // Operations: some 20 a location, n log^2 n for n windows.
-extern "C" __global__ void __launch_bounds__(kBlock, 6)
+extern "C" __global__ void __launch_bounds__(kBlock, kBlocks)
     rank_longer(const u8* raw1, const uint32_t* start1, const int32_t* length1, uint32_t first1,
                 const u8* raw2, const uint32_t* start2, const int32_t* length2, uint32_t first2,
                 uint32_t step, uint32_t queries, int kmer, int sketch, int window, int stride,
