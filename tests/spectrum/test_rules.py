@@ -144,9 +144,11 @@ def _thresholds(*counts: int) -> tuple[int, int]:
 
 
 def test_strains_lower_the_threshold() -> None:
-    """Each line is a set of simulated pairs, 75 x in all, of 100 bases."""
-    assert _thresholds(337_742, 19_274, 846, 37, 2) == (6, 50)  # a genome
-    assert _thresholds(311_055, 27_930, 7040, 2768, 1948, 1463, 1135, 738, 433) == (3, 50)
+    """Each line is of simulated pairs of 100 or 150 bases: a genome, with strains, with repeats."""
+    assert _thresholds(337_742, 19_274, 846, 37, 2) == (6, 50)
+    assert _thresholds(330_030, 21_784, 2775, 1423, 1133, 663, 471) == (3, 50)
+    assert _thresholds(455_577, 38_343, 3470, 1323, 1175, 982, 682) == (4, 50)
+    assert _thresholds(274_642, 12_965, 678, 104, 45, 15, 4) == (7, 50)
     # Errors that meet thrice are none of a strain, whose k-mers grow rarer slowly.
     assert _thresholds(66_267, 8397, 5560, 663, 433, 370, 317, 256, 220, 153) == (4, 50)
 
