@@ -19,7 +19,6 @@ from ngsgpu.kmers import (
     combine,
     count_files,
     cpu_run,
-    histogram_of_files,
     long_run,
     open_database,
 )
@@ -28,6 +27,7 @@ from ngsgpu.kmers.model import fit_genome
 from ngsgpu.run.options import RunOptions
 from tests.support.commands import Commands
 from tests.support.io.records import Record, fasta, write
+from tests.support.kmers.histogram import histogram_of_files
 from tests.support.kmers.world import World, as_dict
 
 Bits = Literal[16, 32]
