@@ -1,7 +1,7 @@
 """Exact counts of canonical k-mers, in databases on the disk.
 
-Read in this order: ``params``, ``cpu`` and ``superkmers`` (the kernels), ``cpu_run`` and
-``long_run`` (how a run uses them), ``database`` (its folder), ``count`` (making it), ``compare``
+Read in this order: ``params``, ``cpu`` (the kernels), ``cpu_run`` (how a run uses them), ``long``
+(k-mers of several words), ``database`` (its folder), ``count`` (making it), ``compare``
 (intersections, differences, look-ups), ``text``, ``model`` (of the genome, by the histogram). See
 ``docs/kmers.md``.
 """

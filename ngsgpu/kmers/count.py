@@ -29,7 +29,7 @@ from ngsgpu.kmers.database import (
     open_database,
 )
 from ngsgpu.kmers.kept import KeptKmers
-from ngsgpu.kmers.long_run import LongCounter
+from ngsgpu.kmers.long.cpu_run import LongCounter
 from ngsgpu.kmers.params import CountParameters
 from ngsgpu.kmers.stats import CountStatistics
 from ngsgpu.kmers.stretches import offset_to_read
@@ -216,7 +216,7 @@ def plan_counting(
     letters, words = most_letters(paths), parameters.words
 
     def on_gpu() -> MemoryPlan:
-        from ngsgpu.kmers.gpu_run import plan_counting
+        from ngsgpu.kmers.gpu_plan import plan_counting
 
         budget = gpu_memory(options.gpu_memory).budget
         count_bytes = np.dtype(parameters.count_type).itemsize
