@@ -28,7 +28,7 @@ from ngsgpu.readset.gpu_fill import fill_unknown_on_gpu
 from ngsgpu.readset.gpu_plan import TeamPlan
 from ngsgpu.readset.gpu_read import read_to_device
 from ngsgpu.readset.kmers import KmerSpectrum, count_kmers
-from ngsgpu.run.edited import E, EditingRun, Render
+from ngsgpu.run.again.edited import E, EditingRun, Render
 from ngsgpu.run.options import ReadSetPlan, RunOptions
 from ngsgpu.run.staged import CpuRun, P, Parameters, StagedRun
 

@@ -31,7 +31,7 @@ from ngsgpu.minhash.ends import build_end_tables
 from ngsgpu.minhash.ends_gpu import build_end_tables_on_gpu
 from ngsgpu.readset import ReadSet
 from ngsgpu.readset.gpu import DeviceReadSet, ReadMemory
-from ngsgpu.run import sections
+from ngsgpu.run.again import sections
 from tests.support.extend.data import INSERT, simulated_pairs, write_pairs
 from tests.support.extend.fake_gpu import ExtendingGpus, read_on_host
 from tests.support.io.records import fastq, write

@@ -6,9 +6,8 @@ import contextlib
 import queue
 import resource
 import threading
-from collections import deque
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -17,9 +16,10 @@ from numpy.typing import NDArray
 
 from ngsgpu.errors import UsageError, output_error
 from ngsgpu.io.compress.deflate import DEFAULT_LEVEL, MAX_LEVEL
-from ngsgpu.io.compress.packing import Packing, packing_of
+from ngsgpu.io.compress.packing import packing_of
 from ngsgpu.io.output.atomic import AtomicFile, check_distinct, commit_all, write_text_atomically
 from ngsgpu.io.output.commit import Output
+from ngsgpu.io.output.encoder import Encoder
 from ngsgpu.io.output.folder import AtomicFolder, FolderKind, check_place
 from ngsgpu.io.output.in_memory import Appender, is_mapped
 
@@ -118,7 +118,7 @@ class OutputSet:
             return _Writer(file, None, _QUEUED * self._threads + 2, appender)
         if self._pool is None:
             self._pool = ThreadPoolExecutor(self._threads, thread_name_prefix="ngsgpu-write")
-        encoder = _Encoder(self._pool, packing, level, ahead=self._threads + 2)
+        encoder = Encoder(self._pool, packing, level, ahead=self._threads + 2)
         return _Writer(file, encoder, self._threads + 2)
 
     def write(self, index: int, data: bytes | memoryview | NDArray[np.uint8]) -> None:
@@ -307,7 +307,7 @@ class _Writer:
     def __init__(
         self,
         file: AtomicFile,
-        encoder: _Encoder | None,
+        encoder: Encoder | None,
         queued: int,
         appender: Appender | None = None,
     ) -> None:
@@ -371,66 +371,3 @@ class _Writer:
                 self.file.write(data)
         except BaseException as error:
             self._failure = error
-
-
-class _Encoder:
-    """Cuts a stream into pieces and has them compressed by a pool, keeping the order."""
-
-    def __init__(
-        self, pool: ThreadPoolExecutor, packing: Packing, level: int, *, ahead: int
-    ) -> None:
-        self._pool = pool
-        self._packing = packing
-        self._level = level
-        self._ahead = ahead
-        self._held: list[memoryview] = []
-        self._held_bytes = 0
-        self._tasks: deque[tuple[Future[bytes | memoryview], int]] = deque()
-        self._sizes: list[tuple[int, int]] = []
-
-    @property
-    def packer(self) -> tuple[Packing, int]:
-        """What compresses, and its level."""
-        return self._packing, self._level
-
-    def encode(self, data: memoryview | None) -> list[bytes | memoryview]:
-        """Compressed bytes that are due: those of earlier data, mostly; None ends the stream."""
-        done: list[bytes | memoryview] = []
-        at = 0
-        if data is not None:
-            while (missing := self._packing.piece_bytes - self._held_bytes) <= len(data) - at:
-                self._hold(data[at : at + missing])
-                self._submit(done)
-                at += missing
-            if at < len(data):
-                self._hold(data[at:])
-            return done
-        if self._held:
-            self._submit(done)
-        while self._tasks:
-            self._take(done)
-        return [*done, self._packing.end(self._sizes)]
-
-    def _hold(self, data: memoryview) -> None:
-        self._held.append(data)
-        self._held_bytes += len(data)
-
-    def _submit(self, done: list[bytes | memoryview]) -> None:
-        task = self._pool.submit(_packed, self._packing, self._held, self._level)
-        self._tasks.append((task, self._held_bytes))
-        self._held, self._held_bytes = [], 0
-        while len(self._tasks) > self._ahead:
-            self._take(done)
-
-    def _take(self, done: list[bytes | memoryview]) -> None:
-        task, size = self._tasks.popleft()
-        done.append(task.result())
-        self._sizes.append((len(done[-1]), size))
-
-
-def _packed(packing: Packing, parts: list[memoryview], level: int) -> bytes | memoryview:
-    """A piece, compressed. Its parts are joined here, where other threads of Python go on."""
-    if len(parts) == 1:
-        return packing.pack(parts[0], level)
-    joined = np.concatenate([np.frombuffer(part, dtype=np.uint8) for part in parts])
-    return packing.pack(joined.data, level)

@@ -1,8 +1,8 @@
-// A read as the kernels change it, and its k-mers; the reference is ngsgpu/spectrum/reads.py.
+// A read as the kernels change it, and its k-mers; the reference is ngsgpu/spectrum/kmers/reads.py.
 #pragma once
 #include "ngsgpu/readset/unknown.cuh"
 #include "ngsgpu/sequence/kmer.cuh"
-#include "ngsgpu/spectrum/solid.cuh"
+#include "ngsgpu/spectrum/kmers/solid.cuh"
 
 namespace {
 
