@@ -49,6 +49,7 @@ class Driver(Generic[P, R]):
 
     def write(
         self,
+        inputs: Sequence[str | Path],
         outputs: Sequence[str],
         steps: Callable[[R, OutputSet, _Read], S],
         reading: AbstractContextManager[_Read],
@@ -59,11 +60,13 @@ class Driver(Generic[P, R]):
         stats: str | Path | None,
         folder: tuple[str | Path, FolderKind] | None = None,
         packs: bool = True,
+        also_read: Iterable[str | Path] = (),
         rereadable: bool = True,
     ) -> S:
         """Take the steps of a run, and write its outputs and statistics.
 
         Args:
+            inputs: files, each to be read once.
             outputs: files.
             steps: take a run, the outputs, and what ``reading`` gives.
             reading: is open from before the first step to after the last one.
@@ -73,8 +76,17 @@ class Driver(Generic[P, R]):
             stats: JSON file for the statistics.
             folder: a further output.
             packs: whether outputs are compressed if their names say so.
+            also_read: other files that no output may overwrite.
             rereadable: whether the inputs can be read again.
+
+        Raises:
+            UsageError: a file is named twice.
+            InputError: the folder holds something else.
+            OutputError: an output cannot be written; none was.
+            DeviceError: the GPU failed, and the CPU may not take over.
         """
+        further = [str(path) for path in (stats, folder and folder[0]) if path is not None]
+        check_distinct(inputs, [*outputs, *further], also_read=also_read)
 
         def write(files: OutputSet) -> S:
             with reading as read, Progress(options.progress) as progress:
@@ -166,15 +178,9 @@ class FilesDriver(Driver[P, Run[P]]):
             reads_once: whether steps that are repeated on the CPU need not read the inputs again.
 
         Raises:
-            UsageError: a file is named twice.
-            InputError: the folder holds something else.
-            OutputError: an output cannot be written; none was.
-            DeviceError: the GPU failed, and the CPU may not take over.
+            NgsgpuError: as of ``write``.
         """
-        files, options = listed(inputs), options or RunOptions()
-        wanted = [str(path) for path in outputs if path is not None]
-        further = [str(path) for path in (stats, folder and folder[0]) if path is not None]
-        check_distinct(files, [*wanted, *further], also_read=also_read)
+        files = listed(inputs)
 
         def own_steps(run: Run[P], files: OutputSet, read: object) -> S:
             if run.backend == "cpu":
@@ -182,15 +188,17 @@ class FilesDriver(Driver[P, Run[P]]):
             return steps(run, files)
 
         return self.write(
-            wanted,
+            files,
+            [str(path) for path in outputs if path is not None],
             own_steps,
             reading or nullcontext(),
             parameters,
-            options,
+            options or RunOptions(),
             phred_offset=phred_offset,
             stats=stats,
             folder=folder,
             packs=packs,
+            also_read=also_read,
             rereadable=reads_once or not any(map(is_stream, files)),
         )
 

@@ -21,7 +21,7 @@ from ngsgpu.errors import UsageError
 from ngsgpu.io.compress.source import is_compressed
 from ngsgpu.io.inputs import ReadFiles, keep_streams, pair_inputs, warn_of_mates
 from ngsgpu.io.output.writer import OutputSet
-from ngsgpu.io.paths import Paths, check_distinct
+from ngsgpu.io.paths import Paths
 from ngsgpu.io.reread import unchanged
 from ngsgpu.io.text.reader import PhredOffset
 from ngsgpu.readset import ReadSet
@@ -99,20 +99,14 @@ class ReadSetDriver(Driver[P, R]):
             DeviceError: the GPU failed, and the CPU may not take over.
             OutputError: an output cannot be written; none was.
         """
-        check_distinct(
-            [path for lane in lanes for path in lane.inputs],
-            [*outputs, *([] if stats is None else [str(stats)])],
-        )
-        warn_of_mates(lanes)
-        say_if_compiling()
 
         def read_first(run: R, files: OutputSet, kept: list[ReadFiles]) -> S:
             run.read(kept)
             return steps(run, OpenFiles(kept, files))
 
         return self.write(
-            outputs, read_first, _kept(lanes), parameters, options or RunOptions(),
-            phred_offset=phred_offset, stats=stats,
+            [path for lane in lanes for path in lane.inputs], outputs, read_first, _kept(lanes),
+            parameters, options or RunOptions(), phred_offset=phred_offset, stats=stats,
         )  # fmt: skip
 
     def run_reads(
@@ -173,6 +167,8 @@ class ReadSetDriver(Driver[P, R]):
 @contextmanager
 def _kept(lanes: Sequence[ReadFiles]) -> Iterator[list[ReadFiles]]:
     """The lanes with streams kept in files; none may change until the end."""
+    warn_of_mates(lanes)
+    say_if_compiling()
     with keep_streams(lanes) as kept, unchanged(path for lane in kept for path in lane.inputs):
         yield kept
 

@@ -78,6 +78,7 @@ def with_statistics(
     *,
     folder: tuple[str | Path, FolderKind] | None = None,
     packs: bool = True,
+    begin: float | None = None,
 ) -> S:
     """Run with outputs that appear together with the statistics, which get the time of the run.
 
@@ -88,11 +89,12 @@ def with_statistics(
         run: writes all outputs.
         folder: see ``OutputSet``.
         packs: likewise.
+        begin: of the run, as ``time.monotonic`` gave it; None: now.
 
     Raises:
         OutputError: an output cannot be written; none was.
     """
-    begin = time.monotonic()
+    begin = time.monotonic() if begin is None else begin
     paths = [*outputs, *([] if stats is None else [str(stats)])]
     with OutputSet(
         paths, threads=options.threads, compression_level=options.compress_level, packs=packs,
