@@ -171,10 +171,9 @@ class Searcher:
             count = np.uint32(len(end))
             total = int(ends[cut][-1]) - done
             words = cupy.zeros(total, dtype=cupy.uint64)
-            grid = grid_of_warps(int(count))
             LONGER.launch(
                 "gather_longest",
-                grid,
+                grid_of_warps(int(count)),
                 (THREADS,),
                 (
                     *reads.arguments(), *numbers, partition.struct, longest[cut], count, end,
@@ -184,7 +183,7 @@ class Searcher:
             radix_sort(words)  # within each query, whose number is in the high bits
             LONGER.launch(
                 "pick_longest",
-                grid,
+                (int(count),),
                 (THREADS,),
                 (
                     search.sizes, np.uint32(reads.queries), np.int32(engine.rules.insert_size),

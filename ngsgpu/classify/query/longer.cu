@@ -300,58 +300,61 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     }
 }
 
+// The largest value of a block, for all its threads; ``all`` has one for each warp.
+__device__ __forceinline__ uint64_t block_max(uint64_t value, uint64_t* all) {
+    for (uint32_t distance = 16; distance > 0; distance /= 2)
+        value = max(value, uint64_t(__shfl_xor_sync(WARP, value, distance)));
+    __syncthreads();  // all have read what it had
+    if ((threadIdx.x & 31) == 0) all[threadIdx.x / 32] = value;
+    __syncthreads();
+    for (uint32_t i = 0; i < kBlockWarps; ++i) value = max(value, all[i]);
+    return value;
+}
+
 // Pick the candidates of queries whose locations are sorted in device memory.
 //
 // Rows may have candidates of other partitions by then, of later ones, too.
 //
 // ``words``: as gather_longest made them, sorted; ``hits`` and ``group``: scratch, one a location.
 //
-// Grid: any; block: kThreads, one warp a query. Bytes: 20 a location, 8 more for each candidate.
-extern "C" __global__ void __launch_bounds__(kThreads)
+// Grid: any; block: kBlock, one a query. Bytes: 20 a location, 8 more for each candidate.
+extern "C" __global__ void __launch_bounds__(kBlock)
     pick_longest(const int32_t* sizes, uint32_t queries, int insert_size, int stride,
-                const Partition* partition_in, const uint2* longest, uint32_t count,
-                const int64_t* end, const uint64_t* words, uint32_t* hits, int32_t* group, int most,
-                Candidate* candidates) {
+                 const Partition* partition_in, const uint2* longest, uint32_t count,
+                 const int64_t* end, const uint64_t* words, uint32_t* hits, int32_t* group,
+                 int most, Candidate* candidates) {
+    __shared__ uint64_t all[kBlockWarps];
     const Partition partition = *partition_in;
-    const uint32_t lane = threadIdx.x & 31;
-    const uint32_t warps = gridDim.x * (kThreads / 32);
-    for (uint32_t i = (blockIdx.x * kThreads + threadIdx.x) / 32; i < count; i += warps) {
+    for (uint32_t i = blockIdx.x; i < count; i += gridDim.x) {
         const uint32_t query = longest[i].x;
         const int64_t first = i ? end[i - 1] : 0;
         const uint32_t size = uint32_t(end[i] - first);
-        const uint64_t* found = words + first;
         uint32_t* own_hits = hits + first;
         int32_t* own_group = group + first;
         Candidate* row = candidates + int64_t(query) * most;
         const int64_t bases = int64_t(sizes[queries + query]) + sizes[2 * queries + query];
         const uint32_t span = span_of(bases, insert_size, stride);
+        const uint64_t* found = words + first;
         const auto sorted = [found](uint32_t j) { return uint32_t(found[j]); };
-        for (uint32_t j = lane; j < size; j += 32) {
+        for (uint32_t j = threadIdx.x; j < size; j += kBlock) {
             const uint32_t own = range_to(sorted, j, span, partition, &own_group[j]);
             own_hits[j] = own_group[j] < 0 ? 0 : j + 1 - own;
         }
-        __syncwarp();
         for (int number = 0; number < most; ++number) {
-            uint32_t best = 0, place = size;
-            for (uint32_t j = lane; j < size; j += 32) {
-                if (own_hits[j] > best) {
-                    best = own_hits[j];
-                    place = j;
-                }
-            }
-            const uint32_t top = __reduce_max_sync(WARP, best);
-            if (top == 0) break;
-            place = __reduce_min_sync(WARP, best == top ? place : kNone);
+            uint64_t best = 0;
+            for (uint32_t j = threadIdx.x; j < size; j += kBlock)
+                if (own_hits[j]) best = max(best, uint64_t(own_hits[j]) << 32 | uint32_t(~j));
+            best = block_max(best, all);
+            if (best == 0) break;
+            const uint32_t top = uint32_t(best >> 32), place = ~uint32_t(best);
             const int32_t chosen = own_group[place];
-            if (lane == 0)
+            if (threadIdx.x == 0)
                 insert_candidate(row, most,
                                  candidate_of(sorted(place - top + 1), sorted(place), top,
                                               partition),
                                  partition.taxon_of_target);
-            __syncwarp();
-            for (uint32_t j = lane; j < size; j += 32)
+            for (uint32_t j = threadIdx.x; j < size; j += kBlock)
                 if (own_group[j] == chosen) own_hits[j] = 0;
-            __syncwarp();
         }
     }
 }
