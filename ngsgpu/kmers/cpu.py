@@ -182,7 +182,7 @@ def places_of(starts: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 @njit(nogil=True, cache=True)
-def grown(table: NDArray[np.uint64]) -> NDArray[np.uint64]:
+def enlarge(table: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """A table of twice the size with the same rows."""
     words = table.shape[1] - 1
     larger = np.zeros((2 * len(table), words + 1), dtype=np.uint64)
@@ -225,7 +225,7 @@ def add_kmers(
             else:
                 at = _add_long(table, used, kmers, at, end[piece], counts)
             if at < end[piece]:
-                table = grown(table)
+                table = enlarge(table)
     return table
 
 

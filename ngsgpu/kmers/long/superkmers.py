@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.jit import Integer, njit
-from ngsgpu.kmers.cpu import LETTER_CODES, LINE_END, first_letter, grown, places_of
+from ngsgpu.kmers.cpu import LETTER_CODES, LINE_END, enlarge, first_letter, places_of
 from ngsgpu.sequence.codec import AMBIGUOUS
 from ngsgpu.sequence.hashing import mix64
 from ngsgpu.sequence.intrinsics import prefetch
@@ -223,7 +223,7 @@ def count_bin(
             _turn(both, letters, size)
             number = size - k + 1
             if used + number > len(table) // 2:
-                table = grown(table)
+                table = enlarge(table)
             _canonical(both, number, last, table, kmers, slots, width)
             used += _add(table, kmers, slots, number, width)
     return table, used
