@@ -406,6 +406,13 @@ class EvidenceParameters:
                 "it, species are not judged"
             )
 
+    def left_by_errors(self, kmer: int) -> float:
+        """Fraction of a read's k-mers that ``read_errors`` leave; 1 if they are not stated.
+
+        Fractions that decide about reads are fractions of these.
+        """
+        return 1.0 if self.read_errors is None else (1 - self.read_errors) ** kmer
+
 
 NO_EVIDENCE: Final = EvidenceParameters(species_identity=0.0)
 """All species are accepted, in one pass."""

@@ -156,10 +156,25 @@ class SpeciesEvidence:
         """Fraction of k-mers that errors in reads leave, in millionths."""
         if parameters.read_errors is not None:
             return max(1, round((1 - parameters.read_errors) ** kmer * PER_MILLION))
+        return max(self._best_of_many(), LEAST_KEPT)
+
+    def _best_of_many(self) -> int:
+        """Highest evidence of a species with many reads, in millionths; all without one."""
         reads = self.counts[:, :SHARES].sum(axis=1)
         many = (self._nodes >= 0) & (reads >= MANY_READS) & (reads * 100 >= reads.sum())
-        best = int(self.medians()[many].max(initial=0)) if many.any() else PER_MILLION
-        return max(best, LEAST_KEPT)
+        return int(self.medians()[many].max(initial=0)) if many.any() else PER_MILLION
+
+    def errors_or_strangers(self, parameters: EvidenceParameters, kmer: int) -> float:
+        """Errors per base that explain why no species with many reads passes; 0 if there is one.
+
+        Reads of species that the database lacks look the same.
+        """
+        best = self._best_of_many()
+        if parameters.read_errors is not None or best >= (
+            round(parameters.species_identity**kmer * LEAST_KEPT)
+        ):
+            return 0.0
+        return 1 - float((best / PER_MILLION) ** (1 / kmer))
 
     def findings(self, parameters: EvidenceParameters, kmer: int) -> Findings:
         """What the thresholds make of the evidence.
