@@ -5,15 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.deplete.kmers import (
-    BLOCK,
-    SEPARATOR,
-    contains,
-    hash_all,
-    new_room,
-    sample_block,
-)
+from ngsgpu.deplete.kmers import BLOCK, SEPARATOR, new_room, sample_block
 from ngsgpu.deplete.params import MILLION, Bounds, Sampling
+from ngsgpu.deplete.table import contains, hash_all
 from ngsgpu.io.text.pairs import Mates
 from ngsgpu.jit import Integer, njit
 

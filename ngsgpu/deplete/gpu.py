@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from ngsgpu.deplete.cpu import COUNTERS
 from ngsgpu.deplete.index import HostIndex
-from ngsgpu.deplete.kmers import GROUP
 from ngsgpu.deplete.params import CENTRE, DepletionParameters
+from ngsgpu.deplete.table import GROUP
 from ngsgpu.device.cuda.kernels import KernelModule
 from ngsgpu.device.cuda.structs import Struct
 from ngsgpu.device.pinned import to_device

@@ -165,14 +165,13 @@ class SpeciesEvidence:
         return int(self.medians()[many].max(initial=0)) if many.any() else PER_MILLION
 
     def errors_or_strangers(self, parameters: EvidenceParameters, kmer: int) -> float:
-        """Errors per base that explain why no species with many reads passes; 0 if there is one.
+        """Errors per base that would explain the evidence for the best species with many reads.
 
-        Reads of species that the database lacks look the same.
+        0 if they are stated, or no more than is allowed for. A species of which the database has
+        another strain, or only a relative, looks the same.
         """
         best = self._best_of_many()
-        if parameters.read_errors is not None or best >= (
-            round(parameters.species_identity**kmer * LEAST_KEPT)
-        ):
+        if parameters.read_errors is not None or best >= LEAST_KEPT:
             return 0.0
         return 1 - float((best / PER_MILLION) ** (1 / kmer))
 

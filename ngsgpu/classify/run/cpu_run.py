@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ngsgpu.classify.call.acceptance import Acceptance
 from ngsgpu.classify.call.coverage import CoverageCounter
 from ngsgpu.classify.call.cpu import call_block
-from ngsgpu.classify.call.evidence import SpeciesEvidence
+from ngsgpu.classify.call.evidence import LEAST_KEPT, SpeciesEvidence
 from ngsgpu.classify.call.results import CalledReads, SampleTotals, count_windows
 from ngsgpu.classify.outputs.given import (
     COUNT_WINDOWS,
@@ -28,7 +28,7 @@ from ngsgpu.classify.outputs.given import (
     SampleGiven,
     SamplesGiven,
 )
-from ngsgpu.classify.params import OutputRules
+from ngsgpu.classify.params import PER_MILLION, OutputRules
 from ngsgpu.classify.query.candidate_file import END_BLOCK, CandidateHeader, encode_block
 from ngsgpu.classify.query.engine import Engine
 from ngsgpu.classify.query.queries import QueryBlock
@@ -341,7 +341,7 @@ class SampleRun:
         )
 
     def _warn_of_errors(self, totals: SampleTotals) -> None:
-        """Warn if errors in long reads may be why no species passes."""
+        """Warn if errors in long reads may be why species do not pass."""
         if self._evidence is None or totals.bases < LONG * max(1, totals.queries):
             return
         kmer = self._engine.sketch.kmer
@@ -349,11 +349,12 @@ class SampleRun:
         if errors > 0:
             logger.warning(
                 "%s: reads of %s bases on average share as many k-mers with the nearest species "
-                "as %.2g %% of wrong bases would leave, so all count as of other species; if that "
-                "is how many are wrong, state it by `read_errors=%.2g`",
+                "as %.2g %% of wrong bases would leave, and more than %.2g %% count as "
+                "differences of the species; if so many are wrong, state it by `read_errors=%.2g`",
                 self._name,
                 f"{totals.bases // totals.queries:,}",
                 100 * errors,
+                100 * (1 - (LEAST_KEPT / PER_MILLION) ** (1 / kmer)),
                 errors,
             )
 
