@@ -20,7 +20,7 @@ from tests.support.commands import Commands, names
 from tests.support.deplete.world import write_sequences
 from tests.support.io.records import write
 
-LITTLE = "360M"
+LITTLE = "320M"
 BASES = 16_000_000
 
 
@@ -40,7 +40,6 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_passes_change_nothing_but_the_memory(
     tmp_path: Path, host: Path, more: tuple[str, ...]
 ) -> None:
-    """Of a process that has not imported what tests need."""
     excluded = write_sequences(
         tmp_path / "x.fa", [host.read_bytes()[100_004:200_000].decode(), "ACGT" * 50]
     )
@@ -49,10 +48,12 @@ def test_passes_change_nothing_but_the_memory(
     for memory in ("2G", LITTLE):
         out = tmp_path / memory
         command = ["deplete-index", host, "-o", out, "--memory", memory, *common, "--stats", stats]
-        subprocess.run([sys.executable, "-m", "ngsgpu", *map(str, command), "-q"], check=True)
+        own = [sys.executable, "-m", "ngsgpu", *map(str, command), "-q"]
+        # By a small process: what this one has would count as the program's.
+        subprocess.run(["sh", "-c", '"$@"; exit $?', "sh", *own], check=True)
         peaks.append(json.loads(stats.read_text())["memory"]["peak_rss_bytes"])
     assert (tmp_path / LITTLE).read_bytes() == (tmp_path / "2G").read_bytes()
-    assert peaks[1] < 360 << 20 < peaks[0]
+    assert peaks[1] < 320 << 20 < peaks[0]
 
 
 @pytest.mark.parametrize("memory", [LITTLE, "2G"])
@@ -114,7 +115,7 @@ def test_windows_of_a_table(kmers: int, skewed: bool) -> None:
 
 
 def test_an_index_that_lies_in_a_file_can_be_used(tmp_path: Path, host: Path) -> None:
-    options = RunOptions(memory=360 << 20)
+    options = RunOptions(memory=320 << 20)
     index = build_index([host], IndexParameters(one_in=1), options=options)
     assert index.pages is not None
     start = random.Random(2).randrange(5, 1_000_000)
