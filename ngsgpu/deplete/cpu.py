@@ -133,9 +133,12 @@ def find_kept(
             length1 = int(first.seq_len[i])
             length2 = int(second.seq_len[i]) if paired else 0
             bases = length1 + length2
+            longer = 0
+            for limit in bounds.longest:
+                longer += bases > limit
             enough = max(
                 bounds.least,
-                min(bounds.most, bases // 2),
+                min(bounds.most, bases // 2) + longer * sampling.kmer,
                 (bounds.millionths * bases + MILLION - 1) // MILLION,
             )
             after = _end_of(room.starts, place, found, at + length1)

@@ -34,6 +34,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ngsgpu.chance import at_least
 from ngsgpu.classify.call.acceptance import (
     ACCEPTED,
     GENUS_ACCEPTED,
@@ -41,7 +42,6 @@ from ngsgpu.classify.call.acceptance import (
     Acceptance,
     near_to,
 )
-from ngsgpu.classify.call.chance import at_least
 from ngsgpu.classify.params import PER_MILLION, EvidenceParameters, QueryRules
 from ngsgpu.classify.query.queries import CandidateArrays
 from ngsgpu.jit import njit

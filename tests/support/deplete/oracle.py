@@ -69,5 +69,7 @@ def is_host(
         covered += len(places)
     enough = depletion.min_bases
     if enough is None:
-        enough = max(parameters.kmer + 1, min(36, total // 2))
+        longest = depletion.bounds(parameters, len(host)).longest
+        enough = min(36, total // 2) + parameters.kmer * sum(total > bases for bases in longest)
+        enough = max(parameters.kmer + 1, enough)
     return covered >= enough and covered * 10**6 >= depletion.millionths * total
