@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
@@ -31,6 +30,7 @@ from benchmarks.accuracy.classification_sets import ACGT, sequences
 from benchmarks.accuracy.long_reads import KINDS, draw
 from benchmarks.harness.document import head, write_document
 from benchmarks.harness.measuring import measure
+from benchmarks.harness.tables import markdown
 
 SCHEMA: Final = "ngsgpu.benchmark.depletion_long"
 SCHEMA_VERSION: Final = 1
@@ -145,6 +145,40 @@ def by_chance(given: argparse.Namespace, folder: Path) -> Iterator[dict[str, Any
         row["36"] = by_ngsgpu(host, reads, folder, "--min-bases", "36")
         print(length, row["auto"]["host"], row["36"]["host"], file=sys.stderr, flush=True)
         yield row
+
+
+def table(document: dict[str, Any]) -> str:
+    """Simulated reads, sequenced ones, and random ones."""
+    programs = {"ngsgpu": "`ngsgpu`", "minimap2": "minimap2"}
+    rows = [["errors", "host", *(f"found: {own}" for own in programs.values()),
+             *(f"microbial lost: {own}" for own in programs.values())]]  # fmt: skip
+    for own in document["simulated"]:
+        found = [f"{one['host'] / own['reads']:.4f}" for one in own["found"].values()]
+        lost = [f"{one['host']:,} of {own['microbial']:,}" for one in own["lost"].values()]
+        rows.append([own["errors"], named(own["host"]), *found, *lost])
+    runs = [["reads", "genome of the host", *(f"found: {own}" for own in programs.values()),
+             *(f"CPU, s: {own}" for own in programs.values())]]  # fmt: skip
+    for own in document["real"]:
+        counts = [f"{one['host']:,}" for one in own["found"].values()]
+        times = [f"{one['user_s'] + one['system_s']:.1f}" for one in own["found"].values()]
+        runs.append([own["reads"], named(own["host"]), *counts, *times])
+    chance = [["random reads of", "taken for the host's", "with `--min-bases 36`"]]
+    for own in document["by_chance"]:
+        cells = [f"{own[name]['host']:,} of {own['reads']:,}" for name in ("auto", "36")]
+        chance.append([f"{own['length']:,} bases", *cells])
+    tables = (rows, 2), (runs, 2), (chance, 1)
+    return "\n".join(markdown(own, names=names) for own, names in tables)
+
+
+def named(file: str) -> str:
+    """The genome of a file for people."""
+    genome = file.partition(".")[0]
+    known = {
+        "human_chr20_first_5Mb": "human, 5 Mb of chr20",
+        "saccharomyces_cerevisiae_R64": "yeast",
+    }
+    species = genome.partition("__")[0].replace("_", " ")
+    return known.get(genome, f"*{species[0].upper()}{species[1:]}*")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -21,7 +21,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from shutil import which
 from typing import Any, Final
@@ -43,8 +43,14 @@ from benchmarks.accuracy.classification_sets import (
     deal,
     sequences,
 )
-from benchmarks.harness.document import describe_commit, write_document
+from benchmarks.harness.document import head, write_document
+from benchmarks.harness.measuring import measure
+from benchmarks.harness.tables import markdown
+from ngsgpu.classify.database.build import build_database
+from ngsgpu.run.options import RunOptions
 
+SCHEMA: Final = "ngsgpu.benchmark.long_reads"
+SCHEMA_VERSION: Final = 1
 LENGTH, DEVIATION, LEAST, MOST = 6000, 5000, 500, 50_000
 """Bases of reads: mean, standard deviation, shortest and longest."""
 READS: Final = 60
@@ -168,9 +174,8 @@ def simulated(genomes: Sequence[Genome], seed: int, wanted: argparse.Namespace) 
     there = make_reads(genomes, seed, folder, wanted.model)
     with (folder / "labels.tsv").open(newline="") as file:
         truth = {row["label"]: row for row in csv.DictReader(file, delimiter="\t")}
-    database, kraken = build(there, WINDOWS[0], wanted), None
-    if which("kraken2"):
-        kraken = Kraken(there, folder, wanted)
+    database = build(there, WINDOWS[0], wanted)
+    kraken = Kraken(there, folder, wanted) if which("kraken2") else None
     found: dict[str, Any] = {}
     for name, kind in KINDS.items():
         for sample in (name, f"strangers {name}"):
@@ -180,12 +185,55 @@ def simulated(genomes: Sequence[Genome], seed: int, wanted: argparse.Namespace) 
                 evidence = replace(EvidenceParameters(), read_errors=errors)
                 tally = classify(database, files, truth, CALLS_BY_EVIDENCE, evidence)
                 own[label] = tally.tolist()
-            for confidence in KRAKENS if kraken is not None else ():
-                tally = kraken.classify(files, truth, confidence) if kraken is not None else None
-                own[f"kraken2 --confidence {confidence:g}"] = tally.tolist()
+            if kraken is not None:
+                for confidence in KRAKENS:
+                    tally = kraken.classify(files, truth, confidence)
+                    own[f"kraken2 --confidence {confidence:g}"] = tally.tolist()
             found[sample] = own
             print(seed, sample, own, file=sys.stderr, flush=True)
     return found
+
+
+def real(genomes: Sequence[Genome], wanted: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    """Calls of sequenced reads against all genomes: right, another species, above, and none."""
+    from ngsgpu.classify.params import DatabaseParameters
+    from ngsgpu.taxonomy.dump import load_taxonomy
+    from ngsgpu.taxonomy.ranks import SPECIES
+
+    folder = wanted.work / "long_real"
+    folder.mkdir(parents=True, exist_ok=True)
+    tree = load_taxonomy(wanted.taxonomy)
+    lineages = tree.ranked_lineages()
+    build_database(
+        [own.path for own in genomes], folder / "db", parameters=DatabaseParameters(),
+        taxonomy=wanted.taxonomy, maps=[wanted.map], options=RunOptions(threads=1),
+    )  # fmt: skip
+    own = ["ngsgpu", "classify", "-d", "db", "-t", "1", "--backend", "cpu", "-q",
+           "--kraken-reads", "calls.txt", "-i"]  # fmt: skip
+    other = ["kraken2", "--db", "kraken2", "--output", "calls.txt"]
+    if which("kraken2"):
+        Kraken(genomes, folder, wanted)
+    for text in wanted.reads:
+        name, path, errors, taxid = text.split("=")
+        commands = {"defaults": [*own, path], f"defaults --read-errors {errors}": [
+            *own, path, "--read-errors", errors]}  # fmt: skip
+        if which("kraken2"):
+            packed = ["--gzip-compressed"] if path.endswith(".gz") else []
+            for confidence in KRAKENS:
+                more = ["--confidence", str(confidence), *packed, path]
+                commands[f"kraken2 --confidence {confidence:g}"] = [*other, *more]
+        for program, command in commands.items():
+            taken = measure(command, folder)
+            counts = dict.fromkeys(("right", "other species", "above", "none"), 0)
+            for line in (folder / "calls.txt").read_text().splitlines():
+                called, _, at = line.split("\t")[:3]
+                node = tree.index_of(int(at)) if called == "C" else -1
+                species = lineages[node][SPECIES] if node >= 0 else -1
+                is_right = species >= 0 and int(tree.taxid[species]) == int(taxid)
+                what = "right" if is_right else "other species" if species >= 0 else "above"
+                counts[what if node >= 0 else "none"] += 1
+            print(name, program, counts, taken.user_s, file=sys.stderr, flush=True)
+            yield {"reads": name, "program": program, "calls": counts, **asdict(taken)}
 
 
 def total(draws: Sequence[dict[str, Any]]) -> dict[str, Any]:
@@ -200,20 +248,51 @@ def total(draws: Sequence[dict[str, Any]]) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def table(document: dict[str, Any]) -> str:
+    """Simulated reads that were checked on, then sequenced ones."""
+    rows = [["errors", "program", "species: precision", "sensitivity", "genus: precision",
+             "sensitivity", "strangers called as a species, %"]]  # fmt: skip
+    for errors in KINDS:
+        for program, own in document["rates"]["check"][errors].items():
+            shares = [own[rank][what] for rank in RANKS for what in ("precision", "sensitivity")]
+            draws = [one[f"strangers {errors}"][program] for one in document["draws"]["check"]]
+            called, reads = (sum(tally[at][i] for tally in draws) for at, i in ((0, 1), (1, 2)))
+            cells = [*(f"{share:.3f}" for share in shares), f"{100 * called / reads:.0f}"]
+            rows.append([errors, shown(program), *cells])
+    runs = [["reads", "program", "right species, %", "another, %", "above, %", "not called, %",
+             "CPU, s"]]  # fmt: skip
+    for run in document["real"]:
+        total = sum(run["calls"].values())
+        cells = [f"{100 * calls / total:.2f}" for calls in run["calls"].values()]
+        runs.append([run["reads"], shown(run["program"]), *cells,
+                     f"{run['user_s'] + run['system_s']:.1f}"])  # fmt: skip
+    return markdown(rows, names=2) + "\n" + markdown(runs, names=2)
+
+
+def shown(program: str) -> str:
+    """A program for people."""
+    name, _, options = program.partition(" --")
+    known = {"kraken2": "Kraken 2.1.2", "errors stated": "`--read-errors`"}
+    words = [known.get(name, name), f"`--{options}`" if options else ""]
+    return ", ".join(filter(None, words))
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     for name in ("references", "taxonomy", "map", "work", "model"):
         parser.add_argument(f"--{name}", type=Path, required=True)
+    parser.add_argument("--reads", action="append", default=[], metavar="NAME=READS=ERRORS=TAXID")
     parser.add_argument("-o", "--out", type=Path, required=True)
     parser.add_argument("--choose", type=int, nargs="+", default=[0, 1], metavar="SEED")
     parser.add_argument("--check", type=int, nargs="+", default=[100, 101], metavar="SEED")
     wanted = parser.parse_args()
     genomes = read_genomes(wanted)
-    document: dict[str, Any] = {**describe_commit(), "draws": {}, "rates": {}}
+    document: dict[str, Any] = {**head(SCHEMA, SCHEMA_VERSION), "draws": {}, "rates": {}}
     for part in ("choose", "check"):
         draws = [simulated(genomes, seed, wanted) for seed in getattr(wanted, part)]
         document["draws"][part] = draws
         document["rates"][part] = total(draws)
+    document["real"] = list(real(genomes, wanted))
     write_document(document, wanted.out)
     return 0
 
