@@ -385,7 +385,8 @@ class EvidenceParameters:
     read_errors: float | None = option(
         None,
         "X",
-        "With --species-identity: errors per base of the reads, such as 0.05 for nanopore reads.",
+        "With --species-identity: errors per base of the reads, such as 0.05 for nanopore reads; "
+        "--confidence and --doubtful-confidence are then fractions of the k-mers that these leave.",
         shown_default="estimated, up to 0.014",
         least=0,
         most=MOST_ERRORS,
