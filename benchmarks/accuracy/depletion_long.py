@@ -8,7 +8,7 @@ Reads are simulated as in ``long_reads`` with each share of errors: 400 of each 
 genome of ``--microbes``. ``--reads`` names real ones and the genomes that are taken for their host
 in turn; the first is that of the reads. minimap2, if it is on the PATH, takes what it maps for the
 host's, with its preset for such reads. ``--large`` adds a host of so many random bases, which has
-nothing in common with random reads but by chance.
+nothing in common with random reads but by chance; k-mers of 22 bases stand for a larger one.
 """
 
 from __future__ import annotations
@@ -37,6 +37,9 @@ SCHEMA_VERSION: Final = 1
 OF_HOST, OF_MICROBE = 400, 60
 LENGTHS: Final = (500, 1000, 2000, 4000)
 """Of random reads."""
+_SHORTER: Final = 22
+"""k-mer length for these, which are in a host by chance as often as those of 24 bases in one 16
+times as large."""
 RANDOM: Final = 300_000
 """Random reads of each length."""
 
@@ -59,12 +62,14 @@ def plain(genome: Path, folder: Path) -> Path:
     return path
 
 
-def by_ngsgpu(host: Path, reads: Path, folder: Path, *options: str) -> dict[str, Any]:
+def by_ngsgpu(
+    host: Path, reads: Path, folder: Path, *options: str, kmer: int = 24
+) -> dict[str, Any]:
     """Reads that are the host's, and what the run took."""
     index = folder / f"{host.name}.idx"
     if not index.exists():
         command = ["ngsgpu", "deplete-index", str(host), "-o", str(index), "-t", "1", "-q"]
-        measure(command, folder)
+        measure([*command, "--kmer", str(kmer)], folder)
     command = ["ngsgpu", "deplete", "-d", str(index), "-i", str(reads), "-o", "/dev/null", "-t",
                "1", "--backend", "cpu", "-q", "--stats", "s.json", *options]  # fmt: skip
     taken = measure(command, folder)
@@ -141,8 +146,8 @@ def by_chance(given: argparse.Namespace, folder: Path) -> Iterator[dict[str, Any
         reads = folder / "random_reads.fa"
         write_reads(reads, (random(length).tobytes() for _ in range(RANDOM)))
         row: dict[str, Any] = {"length": length, "reads": RANDOM, "bases": given.large}
-        row["auto"] = by_ngsgpu(host, reads, folder)
-        row["36"] = by_ngsgpu(host, reads, folder, "--min-bases", "36")
+        row["auto"] = by_ngsgpu(host, reads, folder, kmer=_SHORTER)
+        row["36"] = by_ngsgpu(host, reads, folder, "--min-bases", "36", kmer=_SHORTER)
         print(length, row["auto"]["host"], row["36"]["host"], file=sys.stderr, flush=True)
         yield row
 
