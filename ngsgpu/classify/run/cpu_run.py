@@ -350,7 +350,7 @@ class SampleRun:
             logger.warning(
                 "%s: reads of %s bases on average share as many k-mers with the nearest species "
                 "as %.2g %% of wrong bases would leave, and more than %.2g %% count as "
-                "differences of the species; if so many are wrong, state it by `read_errors=%.2g`",
+                "differences of the species; if these are errors, state them by `read_errors=%.2g`",
                 self._name,
                 f"{totals.bases // totals.queries:,}",
                 100 * errors,
