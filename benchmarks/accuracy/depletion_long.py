@@ -7,8 +7,8 @@
 Reads are simulated as in ``long_reads`` with each share of errors: 400 of each host, and 60 of each
 genome of ``--microbes``. ``--reads`` names real ones and the genomes that are taken for their host
 in turn; the first is that of the reads. minimap2, if it is on the PATH, takes what it maps for the
-host's, with its preset for such reads. ``--large`` adds a host of that number of random bases, which has
-nothing in common with random reads but by chance; k-mers of 22 bases stand for a larger one.
+host's, with its preset for such reads. ``--large`` adds a host of random bases, which has nothing
+in common with random reads but by chance; k-mers of 22 bases stand for a larger one.
 """
 
 from __future__ import annotations
