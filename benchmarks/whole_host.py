@@ -11,6 +11,7 @@ index stays in the caches of a CPU. Whole processes are measured, inputs in the 
 from __future__ import annotations
 
 import argparse
+import filecmp
 import json
 import os
 import statistics
@@ -163,6 +164,14 @@ def run(settings: argparse.Namespace, work: Path) -> dict[str, Any]:
             print(f"{name}, {backend}: {runs[-1]['wall_s']:.2f} s", file=sys.stderr, flush=True)
         if any(own != outputs[settings.backends[0]] for own in outputs.values()):
             document["differences"].append(f"backends, index of {name}")
+    for memory in settings.memory:
+        index, name = work / "little.idx", f"whole, --memory {memory}"
+        command = ["ngsgpu", "deplete-index", *map(str, chromosomes), "-o", str(index), *threads]
+        taken = measure([*command, "--memory", memory], work)
+        document["indexes"][name] = {"bytes": index.stat().st_size, **asdict(taken)}
+        print(f"index of {name}: {taken.wall_s:.1f} s", file=sys.stderr, flush=True)
+        if not filecmp.cmp(index, work / "whole.idx", shallow=False):
+            document["differences"].append(f"index of {name}")
     return document
 
 
@@ -199,6 +208,7 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     add("--wrong", type=float, default=0.013, help="share of wrong bases in the reads")
     add("--backends", nargs="+", choices=("cpu", "cuda"), default=["cpu"])
     add("-t", "--threads", type=int, default=os.cpu_count() or 1)
+    add("--memory", nargs="*", default=[], help="budgets with which the whole is indexed again")
     add("--repeats", type=int, default=3)
     add("--work", type=Path, default=ROOT / "benchmarks" / "work", help="for temporary files")
     add("-o", "--output", type=Path, required=True, help="JSON file to write")

@@ -15,6 +15,7 @@ import json
 import re
 import sys
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -340,21 +341,21 @@ def simulated_table(result: dict[str, Any]) -> str:
     return drawn(lines)
 
 
+MODULES = {
+    "forms": "forms.__main__",
+    "chains": "chains",
+    "trimming": "peers.trimming",
+    "long_reads": "accuracy.long_reads",
+    "depletion_long": "accuracy.depletion_long",
+}
+"""Of benchmarks, those that draw the table of their results, by schema."""
+
+
 def table(name: str) -> str:
     """The table of a file of results."""
     result = json.loads((ROOT / f"benchmarks/results/{name}.json").read_text())
-    if result.get("schema") == "ngsgpu.benchmark.forms":
-        from benchmarks.forms.__main__ import table as table_of_forms
-
-        return table_of_forms(result)
-    if result.get("schema") == "ngsgpu.benchmark.chains":
-        from benchmarks.chains import table as table_of_chains
-
-        return table_of_chains(result)
-    if result.get("schema") == "ngsgpu.benchmark.trimming":
-        from benchmarks.peers.trimming import table as table_of_trimming
-
-        return table_of_trimming(result)
+    if module := MODULES.get(result.get("schema", "").removeprefix("ngsgpu.benchmark.")):
+        return str(import_module(f"benchmarks.{module}").table(result))
     if result.get("schema") == "ngsgpu.benchmark.euler":
         return euler_table(result)
     if result.get("schema") == "ngsgpu.benchmark.euler_steps":

@@ -227,18 +227,25 @@ def classify(
     from ngsgpu.classify.query.engine import Engine
     from ngsgpu.classify.run.samples import one_sample, queries_of
 
-    engine = Engine(database, parameters)
+    left = evidence.left_by_errors(database.parameters.sketch.kmer)
+    engine = Engine(database, parameters, left_by_errors=left)
     first, *second = map(str, files)
     lane = one_sample([first], second, interleaved=False, name="x").lanes[0]
-    (mates,) = lane.batches(threads=2, phred_offset="auto", chunk_bytes=256 << 20)
-    block = engine.find_candidates(queries_of(mates, lane))
+    seen = SpeciesEvidence(engine.target_node, engine.lineages, engine.rules)
+    blocks = []
+    for mates in lane.batches(threads=2, phred_offset="auto", chunk_bytes=256 << 20):
+        block = engine.find_candidates(queries_of(mates, lane))
+        seen.add(block.candidates, engine.sketch.expected_hits(block.length1, block.length2))
+        names = [label_of(name.decode()) for name in mates[0].names()]
+        blocks.append((block, [truth[name] for name in names]))
     accepted = None
     if evidence.species_identity > 0:
-        seen = SpeciesEvidence(engine.target_node, engine.lineages, engine.rules)
-        seen.add(block.candidates, engine.sketch.expected_hits(block.length1, block.length2))
         accepted = seen.accepted(evidence, engine.sketch.kmer)
-    call = call_block(engine, block, None, accepted, evidence.doubtful_confidence).call
-    return judge(engine, call, [truth[label_of(name.decode())] for name in mates[0].names()])
+    doubtful = evidence.doubtful_confidence * left
+    return sum(
+        judge(engine, call_block(engine, block, None, accepted, doubtful).call, own)
+        for block, own in blocks
+    )
 
 
 def label_of(name: str) -> str:

@@ -385,7 +385,8 @@ class EvidenceParameters:
     read_errors: float | None = option(
         None,
         "X",
-        "With --species-identity: errors per base of the reads, such as 0.05 for nanopore reads.",
+        "With --species-identity: errors per base of the reads, such as 0.05 for nanopore reads; "
+        "--confidence and --doubtful-confidence are then fractions of the k-mers that these leave.",
         shown_default="estimated, up to 0.014",
         least=0,
         most=MOST_ERRORS,
@@ -405,6 +406,13 @@ class EvidenceParameters:
                 "`max_accident` needs `species_identity` above 0 (and no `metacache`): without "
                 "it, species are not judged"
             )
+
+    def left_by_errors(self, kmer: int) -> float:
+        """Fraction of a read's k-mers that ``read_errors`` leave; 1 if they are not stated.
+
+        Fractions that decide about reads are fractions of these.
+        """
+        return 1.0 if self.read_errors is None else (1 - self.read_errors) ** kmer
 
 
 NO_EVIDENCE: Final = EvidenceParameters(species_identity=0.0)

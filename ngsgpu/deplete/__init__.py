@@ -1,9 +1,9 @@
 """Depletion: the reads of a host are taken out, or kept alone.
 
-Read in this order: ``params`` (parameters), ``kmers`` (sampled k-mers and their table), ``index``
-(its file), ``build`` (making it), ``sets`` (making one of others), ``cpu`` (the kernels),
-``kernels.cu`` and ``gpu`` (the same on a GPU), ``stats``, ``stage`` (files to files). The method is
-described in ``docs/deplete.md``.
+Read in this order: ``params`` (parameters), ``kmers`` (sampled k-mers), ``table`` (that holds a
+host's), ``index`` (its file), ``parts`` (k-mers in memory or in a file) and ``build`` (making it),
+``sets`` (making one of others), ``cpu`` (the kernels), ``kernels.cu`` and ``gpu`` (the same on a
+GPU), ``stats``, ``stage`` (files to files). The method is described in ``docs/deplete.md``.
 """
 
 from typing import TYPE_CHECKING

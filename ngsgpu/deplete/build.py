@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
-from itertools import pairwise
-from mmap import mmap
+from dataclasses import replace
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -14,9 +12,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.deplete.index import HostIndex, groups_for
-from ngsgpu.deplete.kmers import GROUP, insert, sample
+from ngsgpu.deplete.kmers import sample
 from ngsgpu.deplete.params import IndexParameters
+from ngsgpu.deplete.parts import (
+    PARTS,
+    PIECE,
+    STARTS,
+    Hashes,
+    InFile,
+    InMemory,
+    Parts,
+    SortedParts,
+    Spill,
+)
 from ngsgpu.deplete.stats import HostStatistics
+from ngsgpu.deplete.table import GROUP, fill
 from ngsgpu.device.memory import format_size
 from ngsgpu.device.plan import ABOUT, AT_LEAST, Allocation, HostPlan
 from ngsgpu.errors import InputError, UsageError
@@ -30,23 +40,24 @@ from ngsgpu.run.plan import reading_bytes
 from ngsgpu.run.progress import Progress, say_if_compiling
 from ngsgpu.sequence.kmers import distinct
 
-_STRETCH: Final = 1 << 22
+_STRETCH: Final = 1 << 20
 """Letters that a task takes."""
 
-_PARTS: Final = 64
-_PIECE: Final = 1 << 17
-_PART_SHIFT: Final = np.uint64(58)
+_SCRATCH: Final = 3 * 8 * _STRETCH
+"""Bytes of a task: room for all k-mers, those that are different, and results that wait."""
+
+_ONE_SEQUENCE: Final = 256 << 20
+_LONGEST: Final = 4
+"""A text of up to ``_ONE_SEQUENCE`` may be a single one; a large genome has chromosomes, none of
+them longer than a quarter of it."""
+
 _SORTERS: Final = 8
 """Parts that are sorted at a time: with their copies, less than the table takes afterwards."""
 
+_COPIES: Final = 3
+"""Of a part that is sorted: itself, its different hashes, and which of them are."""
+
 _MAX_GROUPS: Final = (1 << 32) - 1
-
-
-def parts_of(hashes: NDArray[np.uint64]) -> list[NDArray[np.uint64]]:
-    """Sorted hashes by their highest bits."""
-    starts = np.arange(_PARTS, dtype=np.uint64) << _PART_SHIFT
-    bounds = [*np.searchsorted(hashes, starts).tolist(), len(hashes)]
-    return [hashes[begin:end] for begin, end in pairwise(bounds)]
 
 
 class _Stretches(NamedTuple):
@@ -59,64 +70,6 @@ class _Stretches(NamedTuple):
     def letters(self) -> int:
         """Letters of the pieces, line ends included."""
         return sum(stop - begin for begin, stop, _ in self.bounds)
-
-
-@dataclass(slots=True)
-class _Part:
-    """Hashes with the same highest bits, in pieces of memory that go back to the system at once.
-
-    Attributes:
-        pieces: uint64[_PIECE] each.
-        used: how many hashes the last piece has.
-    """
-
-    pieces: list[NDArray[np.uint64]] = field(default_factory=list)
-    used: int = _PIECE
-
-    def add(self, hashes: NDArray[np.uint64]) -> None:
-        """Append hashes."""
-        while len(hashes):
-            if self.used == _PIECE:
-                self.pieces.append(np.frombuffer(mmap(-1, 8 * _PIECE), dtype=np.uint64))
-                self.used = 0
-            end = min(_PIECE, self.used + len(hashes))
-            taken = end - self.used
-            self.pieces[-1][self.used : end] = hashes[:taken]
-            self.used, hashes = end, hashes[taken:]
-
-    def distinct(self) -> NDArray[np.uint64]:
-        """The hashes, sorted and distinct."""
-        if not self.pieces:
-            return np.empty(0, dtype=np.uint64)
-        return distinct(np.concatenate([*self.pieces[:-1], self.pieces[-1][: self.used]]))
-
-
-@dataclass(slots=True)
-class _Found:
-    """Hashes of k-mers, by their highest bits.
-
-    Attributes:
-        parts: hashes with the same ones.
-        sequences: they are from.
-        bases: letters of these.
-        size: number of hashes.
-    """
-
-    parts: list[_Part] = field(default_factory=lambda: [_Part() for _ in range(_PARTS)])
-    sequences: int = 0
-    bases: int = 0
-    size: int = 0
-
-    def add(self, hashes: NDArray[np.uint64]) -> None:
-        """Add sorted hashes."""
-        for part, own in zip(self.parts, parts_of(hashes), strict=True):
-            part.add(own)
-        self.size += len(hashes)
-
-    def take(self, number: int) -> NDArray[np.uint64]:
-        """Take the hashes of a part, sorted and distinct."""
-        part, self.parts[number] = self.parts[number], _Part()
-        return part.distinct()
 
 
 def plan_index(
@@ -139,25 +92,33 @@ def plan_index(
     Raises:
         InputError: a file is missing.
     """
-    paths = [*listed(paths), *listed(exclude)]
-    # A sequence is read as a whole.
-    reading = max(max(reading_bytes([own], options), unpacked_size(own)) for own in paths)
-    letters = sum(map(unpacked_size, paths))
-    kmers = letters // parameters.one_in
-    plan = plan_kmers(kmers, parameters, options.budget)
-    index = plan.bytes_of("index")
-    return replace(
-        plan,
-        about=ABOUT,
-        allocations=(
-            *plan.allocations,
-            Allocation("reading", reading),
-            Allocation("scratch", 8 * min(letters, options.threads * _STRETCH)),
-            Allocation("list of k-mers", 8 * kmers if keep_kmers else 0),
-        ),
-        sizes={"index_bytes": index},
-        notes=(f"index    about {format_size(index)}",),
+    own, other = listed(paths), listed(exclude)
+    reading = max(
+        max(reading_bytes([one], options), _longest(unpacked_size(one))) for one in (*own, *other)
     )
+    letters, excluded = (sum(map(unpacked_size, some)) for some in (own, other))
+    kmers, less = letters // parameters.one_in, excluded // parameters.one_in
+    beside = (
+        Allocation("reading", reading),
+        Allocation("scratch", options.threads * _SCRATCH),
+    )
+    plan = plan_kmers(kmers + less, parameters, options.budget)
+    index = plan.bytes_of("index")
+    listing = Allocation("list of k-mers", 8 * kmers if keep_kmers else 0)
+    plan = replace(plan, about=ABOUT, allocations=(*plan.allocations, *beside, listing))
+    notes = [f"index    about {format_size(index)}"]
+    if not plan.fits:
+        largest = [-(-some // PARTS) for some in (kmers, less)]
+        plan, at_a_time = plan_passes(largest, parameters, options)
+        size = format_size(8 * (kmers + less))
+        notes.append(f"passes   {-(-PARTS // at_a_time)}, over k-mers in a file of {size}")
+        plan = replace(plan, about=ABOUT, allocations=(*plan.allocations, *beside))
+    return replace(plan, sizes={"index_bytes": index}, notes=tuple(notes))
+
+
+def _longest(text: int) -> int:
+    """The longest sequence of a text, which is read as a whole, as far as its size tells."""
+    return min(text, max(_ONE_SEQUENCE, text // _LONGEST))
 
 
 def build_index(
@@ -189,24 +150,17 @@ def build_index(
     if not paths:
         raise UsageError("no sequences given; name FASTA files of the host")
     say_if_compiling()
-    with Progress(options.progress) as progress:
+    found, other = Parts(), Parts()
+    names = tuple(Path(path).name for path in paths)
+    with Progress(options.progress) as progress, found, other:
         with progress.stage("indexing", unit="bases") as stage:
-            found = _read(paths, parameters, options, stage.advance)
-        other = _Found()
+            _read(paths, found, (found, other), parameters, options, stage.advance)
         if exclude:
             with progress.stage("reading what is excluded", unit="bases") as stage:
-                other = _read(exclude, parameters, options, stage.advance)
-
-        def part(number: int) -> NDArray[np.uint64]:
-            own, less = found.take(number), other.take(number)
-            return np.setdiff1d(own, less, assume_unique=True) if len(less) else own
-
-        with working(min(options.threads, _SORTERS), part, range(_PARTS), name="index") as sorted_:
-            parts = list(sorted_)
-        names = tuple(Path(path).name for path in paths)
+                _read(exclude, other, (found, other), parameters, options, stage.advance)
         return index_of(
-            parts, parameters, sequences=found.sequences, bases=found.bases, sources=names,
-            keep_kmers=keep_kmers,
+            _sort(found, other, parameters, options), parameters, sequences=found.sequences,
+            bases=found.bases, sources=names, keep_kmers=keep_kmers,
         )  # fmt: skip
 
 
@@ -244,7 +198,7 @@ def write_index(
 
 
 def index_of(
-    parts: list[NDArray[np.uint64]],
+    parts: SortedParts,
     parameters: IndexParameters,
     *,
     sequences: int,
@@ -255,46 +209,97 @@ def index_of(
     """The index of k-mers.
 
     Args:
-        parts: their hashes, ascending from part to part; taken out, unless they are kept.
+        parts: their hashes, which are taken out.
         parameters: by which they were sampled.
         sequences: that they are from.
         bases: of these.
         sources: names of their files.
         keep_kmers: whether the index has the hashes as well.
     """
-    kmers = sum(map(len, parts))
-    table = np.zeros(min(_MAX_GROUPS, groups_for(kmers)) * GROUP, dtype=np.uint32)
-    hashes = np.concatenate(parts) if keep_kmers else None
-    for number, own in enumerate(parts):
-        insert(table, own)
-        parts[number] = own[:0]
-    return HostIndex(parameters, table, kmers, sequences, bases, sources, keep_kmers, hashes)
+    kmers = parts.size
+    end = min(_MAX_GROUPS, groups_for(kmers)) * GROUP * 4
+    room, pages = parts.room(end + 8 * kmers * keep_kmers)
+    table, hashes, at = room[:end].view(np.uint32), room[end:].view(np.uint64), 0
+
+    def hashes_of(number: int) -> Hashes:
+        nonlocal at
+        own = parts.take(number)
+        if keep_kmers:
+            hashes[at : at + len(own)] = own
+            at += len(own)
+        return own
+
+    fill(table, STARTS, hashes_of, pages.release if pages else lambda: None)
+    listed = hashes if keep_kmers else None
+    return HostIndex(parameters, table, kmers, sequences, bases, sources, keep_kmers, listed, pages)
 
 
 def _read(
     paths: Sequence[str | Path],
+    found: Parts,
+    others: Sequence[Parts],
     parameters: IndexParameters,
     options: RunOptions,
     advance: Callable[[int], None],
-) -> _Found:
-    """The hashes of the sampled k-mers of files."""
-    sampling = parameters.sampling()
-    found = _Found()
+) -> None:
+    """Add the hashes of the sampled k-mers of files.
 
-    def hashes(own: _Stretches) -> tuple[NDArray[np.uint64], int]:
+    Args:
+        paths: the files.
+        found: to which they are added.
+        others: all that are in memory at the same time, this one as well.
+        parameters: how k-mers are sampled.
+        options: threads and memory.
+        advance: called with numbers of letters.
+    """
+    sampling = parameters.sampling()
+
+    def hashes(own: _Stretches) -> tuple[Hashes, int, int]:
         room = np.empty(own.letters, dtype=np.uint64)
         at = 0
         for begin, stop, end in own.bounds:
             at += sample(own.data, begin, stop, end, sampling, parameters.max_repeats, room[at:])
-        return distinct(room[:at]), own.letters
+        return distinct(room[:at]), own.letters, len(own.data)
 
     stretches = (own for path in paths for own in _stretches(path, options, found))
+    text = 0
     with working(options.threads, hashes, stretches, name="index") as sampled:
-        for own, letters in sampled:
+        for own, letters, of in sampled:
             found.add(own)
             advance(letters)
-            plan_kmers(found.size, parameters, options.budget).check()
-    return found
+            text = max(text, of)
+            beside = 2 * text + options.threads * _SCRATCH
+            size = sum(some.size for some in others)
+            if found.spill is None and plan_kmers(size, parameters, options.budget - beside).fits:
+                continue
+            largest = [some.largest for some in others]
+            plan_passes(largest, parameters, options)[0].check()
+            if found.spill is None:
+                spill = Spill()
+                for some in others:
+                    some.move_to(spill)
+
+
+def _sort(
+    found: Parts, other: Parts, parameters: IndexParameters, options: RunOptions
+) -> SortedParts:
+    """The hashes that are not in others, sorted and distinct; both are taken out."""
+
+    def part(number: int) -> Hashes:
+        own, less = found.parts[number].take(), other.parts[number].take()
+        left = np.setdiff1d(own, less, assume_unique=True) if len(less) else own
+        if found.spill is None:
+            return left
+        found.parts[number].put(left)
+        return np.empty(0, dtype=np.uint64)
+
+    at_a_time = min(options.threads, _SORTERS)
+    if found.spill is not None:
+        largest = [found.largest, other.largest]
+        at_a_time = plan_passes(largest, parameters, options)[1]
+    with working(at_a_time, part, range(PARTS), ahead=at_a_time, name="index") as sorted_:
+        parts = list(sorted_)
+    return InMemory(parts) if found.spill is None else InFile(found)
 
 
 def plan_kmers(kmers: int, parameters: IndexParameters, budget: int) -> HostPlan:
@@ -305,20 +310,51 @@ def plan_kmers(kmers: int, parameters: IndexParameters, budget: int) -> HostPlan
         parameters: by which they are sampled.
         budget: bytes that may be used.
     """
+    return _plan(
+        parameters,
+        budget,
+        Allocation("k-mers", 8 * kmers),
+        Allocation("index", groups_for(kmers) * GROUP * 4),
+    )
+
+
+def plan_passes(
+    largest: Sequence[int], parameters: IndexParameters, options: RunOptions
+) -> tuple[HostPlan, int]:
+    """Plan the memory of k-mers in a file, whose parts are sorted in several passes.
+
+    Args:
+        largest: k-mers of the largest part, of the host and of what is excluded.
+        parameters: by which they are sampled.
+        options: threads and memory.
+
+    Returns:
+        The plan, and the number of parts that are sorted at a time.
+    """
+    pieces = 8 * PIECE * PARTS * sum(some > 0 for some in largest)
+    part = 8 * _COPIES * sum(largest)
+    left = options.budget - INTERPRETER_BYTES - pieces
+    at_a_time = max(1, min(options.threads, _SORTERS, left // max(1, part)))
+    plan = _plan(
+        parameters,
+        options.budget,
+        Allocation("pieces of k-mers", pieces),
+        Allocation("parts of k-mers", part * at_a_time),
+    )
+    return plan, at_a_time
+
+
+def _plan(parameters: IndexParameters, budget: int, *allocations: Allocation) -> HostPlan:
     return HostPlan(
         doing="indexing",
         about=AT_LEAST,
-        allocations=(
-            Allocation("program", INTERPRETER_BYTES),
-            Allocation("k-mers", 8 * kmers),
-            Allocation("index", groups_for(kmers) * GROUP * 4),
-        ),
+        allocations=(Allocation("program", INTERPRETER_BYTES), *allocations),
         budget=budget,
         remedies=(f"`one_in={2 * parameters.one_in}`, which samples fewer k-mers",),
     )
 
 
-def _stretches(path: str | Path, options: RunOptions, found: _Found) -> Iterator[_Stretches]:
+def _stretches(path: str | Path, options: RunOptions, found: Parts) -> Iterator[_Stretches]:
     """The sequences of a file, in stretches of about equal size."""
     sequences = 0
     for batch in read_batches(path, threads=options.threads, phred_offset=33):

@@ -5,16 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.deplete.kmers import (
-    BLOCK,
-    SEPARATOR,
-    Room,
-    contains,
-    hash_all,
-    new_room,
-    sample_block,
-)
+from ngsgpu.deplete.kmers import BLOCK, SEPARATOR, Room, new_room, sample_block
 from ngsgpu.deplete.params import MILLION, Bounds, Sampling
+from ngsgpu.deplete.table import contains, hash_all
 from ngsgpu.io.text.pairs import Mates
 from ngsgpu.jit import Integer, njit
 
@@ -187,8 +180,12 @@ def find_kept(
             length1 = int(first.seq_len[i])
             length2 = int(second.seq_len[i]) if paired else 0
             bases = length1 + length2
+            longer = 0
+            for limit in bounds.longest:
+                longer += bases > limit
+            by_hits = min(bounds.most, bases // 2) + longer * sampling.kmer
             by_share = (bounds.millionths * bases + MILLION - 1) // MILLION
-            enough = max(bounds.least, min(bounds.most, bases // 2), by_share)
+            enough = max(bounds.least, by_hits, by_share)
             begun = at
             after = _end_of(room.starts, place, found, at + length1)
             covered = _covered(

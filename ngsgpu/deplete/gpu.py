@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from ngsgpu.deplete.cpu import COUNTERS
 from ngsgpu.deplete.index import HostIndex
-from ngsgpu.deplete.kmers import GROUP
-from ngsgpu.deplete.params import CENTRE, DepletionParameters
+from ngsgpu.deplete.params import CENTRE, LONGEST, DepletionParameters
+from ngsgpu.deplete.table import GROUP
 from ngsgpu.device.cuda.kernels import KernelModule
 from ngsgpu.device.cuda.structs import Struct
 from ngsgpu.device.pinned import to_device
@@ -40,6 +40,7 @@ RULES: Final = Struct(
         "most": "int64_t",
         "millionths": "int64_t",
         "short_bases": "int64_t",
+        "longest": f"int64_t[{LONGEST}]",
         "keep_host": "int32_t",
         "paired": "int32_t",
         "interleaved": "int32_t",
@@ -73,7 +74,7 @@ class DepletionKernels(RecordKernels):
             limit=int(sampling.limit),
             kmer=sampling.kmer,
             offset=(sampling.kmer - CENTRE) // 2,
-            **parameters.bounds(sampling.kmer)._asdict(),
+            **parameters.bounds(index.parameters, index.kmers)._asdict(),
             keep_host=parameters.keep_host,
             paired=lane.paired,
             interleaved=lane.interleaved,

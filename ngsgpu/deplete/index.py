@@ -1,6 +1,6 @@
 """The index of a host: its sampled k-mers in a file that is mapped into memory.
 
-The file is a header of 4096 bytes, JSON padded with spaces, and the table of ``kmers``. In version
+The file is a header of 4096 bytes, JSON padded with spaces, and the ``table``. In version
 2 the sorted hashes of the k-mers follow, which depletion does not need.
 """
 
@@ -18,8 +18,9 @@ import numpy as np
 from isal import isal_zlib
 from numpy.typing import NDArray
 
-from ngsgpu.deplete.kmers import GROUP
 from ngsgpu.deplete.params import IndexParameters
+from ngsgpu.deplete.parts import Pages
+from ngsgpu.deplete.table import GROUP
 from ngsgpu.errors import InputError, UsageError
 from ngsgpu.io.mapped import map_file, open_regular
 from ngsgpu.io.output.atomic import AtomicFile, commit_all
@@ -33,6 +34,8 @@ WITH_KMERS: Final = 2
 
 HEADER_BYTES: Final = 4096
 _NAMES_BYTES: Final = 2048
+_BLOCK: Final = 64 << 20
+"""Bytes that are written at a time."""
 _PARAMETERS: Final = ("kmer", "one_in", "max_repeats")
 _SHAPE: Final = {
     "format": str,
@@ -52,13 +55,14 @@ class HostIndex:
 
     Attributes:
         parameters: which k-mers.
-        table: uint32, the table of ``kmers``.
+        table: uint32, see ``table``.
         kmers: number of distinct k-mers.
         sequences: number of sequences they are from.
         bases: letters of these.
         sources: names of their files, as far as the header has room.
         has_kmers: whether the file has the hashes of the k-mers.
         hashes: uint64, of the k-mers, ascending; None: they were not kept, or not asked for.
+        pages: of these arrays, if they lie in a temporary file.
     """
 
     parameters: IndexParameters
@@ -69,6 +73,7 @@ class HostIndex:
     sources: tuple[str, ...]
     has_kmers: bool = False
     hashes: NDArray[np.uint64] | None = None
+    pages: Pages | None = None
 
     def describe(self) -> dict[str, Any]:
         """What it holds, for the statistics."""
@@ -98,17 +103,27 @@ class HostIndex:
         names = list(self.sources)
         while len(json.dumps(names)) > _NAMES_BYTES:
             names.pop()
-        header |= {"sources": names, "crc32": array_checksum(self.table, threads)}
-        if self.hashes is not None:
-            header["kmers_crc32"] = array_checksum(self.hashes, threads)
+        header["sources"] = names
         with AtomicFile(path) as file:
             if not file.takes_offsets:
                 raise UsageError(f"{path}: an index is mapped into memory; give a regular file")
-            file.write(_sealed(header))
-            file.write(self.table.view(np.uint8).data)
+            file.write(bytes(HEADER_BYTES))
+            header["crc32"] = self._write(self.table, file, threads)
             if self.hashes is not None:
-                file.write(self.hashes.view(np.uint8).data)
+                header["kmers_crc32"] = self._write(self.hashes, file, threads)
+            file.write_at(_sealed(header), 0)
             commit_all([file, *also])
+
+    def _write(self, array: NDArray[Any], file: AtomicFile, threads: int) -> int:
+        """Write an array; its checksum."""
+        content, value = array.view(np.uint8), 0
+        for begin in range(0, len(content), _BLOCK):
+            block = content[begin : begin + _BLOCK]
+            value = array_checksum(block, threads, value)
+            file.write(block.data)
+            if self.pages is not None:
+                self.pages.release()
+        return value
 
 
 def open_index(path: str | Path, threads: int = 1, *, with_kmers: bool = False) -> HostIndex:

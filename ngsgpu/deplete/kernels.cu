@@ -179,7 +179,10 @@ extern "C" __global__ void __launch_bounds__(kThreads)
         const int length1 = lengths1[i], length2 = rules.paired ? lengths2[j] : 0;
         const i64 bases = i64(length1) + length2;
         const i64 by_share = (rules.millionths * bases + kMillion - 1) / kMillion;
-        const i64 enough = max(max(i64(rules.least), min(i64(rules.most), bases / 2)), by_share);
+        i64 longer = 0;
+        for (const i64 longest : rules.longest) longer += bases > longest;
+        const i64 by_hits = min(i64(rules.most), bases / 2) + longer * rules.kmer;
+        const i64 enough = max(max(i64(rules.least), by_hits), by_share);
         const Unit own = {raw1 + seq_start1[i], rules.paired ? raw2 + seq_start2[j] : nullptr,
                           length1, length2};
         bool missed = false;

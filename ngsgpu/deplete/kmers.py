@@ -1,4 +1,4 @@
-"""Sampled k-mers, and the table that holds those of a host.
+"""Sampled k-mers of sequences and reads.
 
 A k-mer is a uint64 of two bit planes: bit i is the low bit of the code of its base i, bit 32 + i
 the high bit. Of a k-mer and its reverse complement the smaller number counts. Whether it is sampled
@@ -7,9 +7,6 @@ wherever the read begins, and whatever surrounds them.
 
 Text is taken block by block, in loops without branches that the compiler turns into vector
 instructions. Every byte of a plane first holds the bit of one base, and in the end those of eight.
-
-The table has groups of eight marks. A mark is the low half of a k-mer's hash, and stands in the
-first group with room from the one that the high half gives. 0 is an empty place.
 """
 
 from __future__ import annotations
@@ -20,12 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.deplete.params import CENTRE, Sampling
-from ngsgpu.jit import Integer, njit
+from ngsgpu.jit import njit
 from ngsgpu.sequence.hashing import mix64
-from ngsgpu.sequence.intrinsics import prefetch
-
-GROUP: Final = 8
-"""Marks of a group: 32 bytes, which a GPU reads at once."""
 
 BLOCK: Final = 1 << 14
 """Letters of a block, whose planes stay in the cache."""
@@ -34,7 +27,6 @@ SEPARATOR: Final = np.uint8(10)
 """Stands between reads of a block; like any letter that is no base, no k-mer has it."""
 
 _PADDING: Final = 64
-_GROUP = np.uint64(GROUP)
 _ONE = np.uint64(1)
 _ZERO = np.uint64(0)
 _HALF = np.uint64(32)
@@ -289,59 +281,3 @@ def sample(
         room.text[:kept] = room.text[letters - kept : letters].copy()
         letters = kept
     return written
-
-
-@njit(nogil=True, cache=True, inline="always")
-def _mark(hashed: np.uint64) -> np.uint64:
-    return max(hashed & _LOW, _ONE)
-
-
-@njit(nogil=True, cache=True, inline="always")
-def _home(hashed: np.uint64, groups: np.uint64) -> np.uint64:
-    """First place of the group where a k-mer's mark is looked for first."""
-    return ((hashed >> _HALF) * groups >> _HALF) * _GROUP
-
-
-@njit(nogil=True, cache=True)
-def insert(table: NDArray[np.uint32], hashes: NDArray[np.uint64]) -> None:
-    """Add k-mers by their hashes, which must ascend from call to call.
-
-    The table must have room for all of them and for one more.
-    """
-    groups = np.uint64(len(table)) // _GROUP
-    for hashed in hashes:
-        at = _home(hashed, groups)
-        while table[at] != 0:
-            at += _ONE
-            if at == np.uint64(len(table)):
-                at = _ZERO
-        table[at] = _mark(hashed)
-
-
-@njit(nogil=True, cache=True)
-def hash_all(room: Room, found: Integer, table: NDArray[np.uint32]) -> None:
-    """Replace the first k-mers by their hashes, and fetch where they are looked for."""
-    groups = np.uint64(len(table)) // _GROUP
-    for i in range(found):
-        hashed = mix64(room.kmers[i])
-        room.kmers[i] = hashed
-        prefetch(table, np.int64(_home(hashed, groups)))
-
-
-@njit(nogil=True, cache=True, inline="always")
-def contains(table: NDArray[np.uint32], hashed: np.uint64) -> bool:
-    """Whether a table holds the k-mer with this hash; one in 10^8 others seems to be there too."""
-    groups = np.uint64(len(table)) // _GROUP
-    at = _home(hashed, groups)
-    mark = np.uint32(_mark(hashed))
-    for _ in range(groups):  # a table has room; one that was changed may have none
-        found = False
-        for i in range(_GROUP):
-            found |= table[at + i] == mark
-        # The places of a group are taken from the first on.
-        if found or table[at + _GROUP - _ONE] == 0:
-            return found
-        at += _GROUP
-        if at == np.uint64(len(table)):
-            at = _ZERO
-    return False

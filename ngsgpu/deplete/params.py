@@ -8,13 +8,15 @@ half of 5 Mb of it and of 27 bacteria, and checked on the other half and 26 othe
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ngsgpu.declared.options import flag, option
 from ngsgpu.declared.values import parameters
 from ngsgpu.errors import UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy as np
 
 CENTRE: Final = 16
@@ -24,6 +26,17 @@ MAX_KMER: Final = 32
 _MIN_BASES: Final = 36
 _SHORT: Final = 120
 MILLION: Final = 1_000_000
+
+LONGEST: Final = 8
+"""Numbers of ``Bounds.longest``: where they end, nine k-mers are enough."""
+NEVER: Final = (1 << 63) - 1
+"""Of these: no read is longer."""
+_CHANCE: Final = 1e-5
+"""How often a read that is not the host's may have as many k-mers of it as are enough: a pair of
+2 x 100 bases and the human genome 3e-7, the longest read for which two k-mers are enough as often
+as this."""
+_SAME_MARK: Final = 8 / 2**32
+"""Probability that a k-mer has the same mark as one in its group of a host's table."""
 
 
 class Sampling(NamedTuple):
@@ -43,20 +56,33 @@ class Bounds(NamedTuple):
 
     They must be ``least``, and half of the bases of the read or pair up to ``most`` of them, and
     ``millionths`` of its bases in millionths. Of a read or pair of up to ``short_bases`` any number
-    is enough if all sampled k-mers are the host's, or if with one other base they cover three
-    quarters.
+    is enough if all sampled k-mers are the host's, or if with one other base they cover two thirds.
+    A read or pair with more bases than ``longest[i]`` needs those of ``i + 1`` k-mers besides, since it has that many k-mers of the host by chance.
 
     Attributes:
         least: of any read.
-        most: that are always enough, but for the share.
+        most: that are enough, but for the share and what long reads need.
         millionths: share of the bases.
         short_bases: of a read or pair that one error may hide.
+        longest: ascending.
     """
 
     least: int
     most: int
     millionths: int
     short_bases: int
+    longest: tuple[int, int, int, int, int, int, int, int] = (NEVER,) * 8
+
+    def with_longest(self, longest: Sequence[int]) -> Bounds:
+        """With the first numbers of ``longest``."""
+        one, two, three, four, five, six, seven, eight = (*longest, *self.longest[len(longest) :])
+        return self._replace(longest=(one, two, three, four, five, six, seven, eight))
+
+    def to_json(self) -> dict[str, Any]:
+        """For the statistics: ``longest`` only where there are such reads."""
+        longest = [bases for bases in self.longest if bases < NEVER]
+        found = self._asdict() | {"longest": longest}
+        return found if longest else {name: found[name] for name in found if name != "longest"}
 
 
 @parameters
@@ -97,6 +123,15 @@ class IndexParameters:
 
         return Sampling(self.kmer, np.uint32((1 << 32) // self.one_in - 1))
 
+    def expected_by_chance(self, kmers: int) -> float:
+        """K-mers per base that sequences without relation to a host seem to share with it.
+
+        Args:
+            kmers: in the index of the host.
+        """
+        possible = 4**self.kmer / 2 / self.one_in
+        return (kmers / possible + _SAME_MARK) / self.one_in
+
 
 @parameters
 class DepletionParameters:
@@ -122,13 +157,43 @@ class DepletionParameters:
         "a run."
     )
 
-    def bounds(self, kmer: int) -> Bounds:
-        """What kernels need to decide, for k-mers of a length."""
+    def bounds(self, index: IndexParameters, kmers: int) -> Bounds:
+        """What kernels need to decide.
+
+        Args:
+            index: how the index was made.
+            kmers: in the index.
+        """
         if self.min_bases is not None:
             return Bounds(self.min_bases, self.min_bases, self.millionths, 0)
-        return Bounds(kmer + 1, _MIN_BASES, self.millionths, _SHORT)
+        by_chance = index.expected_by_chance(kmers)
+        longest: list[int] = []
+        for more in range(1, LONGEST + 1):
+            bases = _most_bases(more + 1, by_chance)
+            # From where on the share asks for more anyway.
+            if bases * self.millionths >= (_MIN_BASES + more * index.kmer) * MILLION:
+                break
+            longest.append(bases)
+        bounds = Bounds(index.kmer + 1, _MIN_BASES, self.millionths, _SHORT)
+        return bounds.with_longest(longest)
 
     @property
     def millionths(self) -> int:
         """``min_share`` in millionths."""
         return round(self.min_share * MILLION)
+
+
+def _most_bases(kmers: int, by_chance: float) -> int:
+    """Bases of the longest read that has fewer k-mers by chance, but for ``_CHANCE``.
+
+    Args:
+        kmers: number of k-mers.
+        by_chance: see ``IndexParameters.expected_by_chance``.
+    """
+    from ngsgpu.chance import at_least
+
+    bases = 1
+    for step in reversed(range(40)):
+        if at_least(kmers, (bases + (1 << step)) * by_chance) <= _CHANCE:
+            bases += 1 << step
+    return bases

@@ -14,8 +14,9 @@ from typing import Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.deplete.build import index_of, parts_of, plan_kmers
+from ngsgpu.deplete.build import index_of, plan_kmers
 from ngsgpu.deplete.index import HostIndex, open_index
+from ngsgpu.deplete.parts import InMemory, parts_of
 from ngsgpu.errors import UsageError
 from ngsgpu.run.options import RunOptions
 from ngsgpu.sequence.kmers import distinct
@@ -66,7 +67,7 @@ def combine_indexes(
     sums = indexes if operation == "union" else [first]
     plan_kmers(sum(own.kmers for own in sums), first.parameters, options.budget).check()
     return index_of(
-        list(_parts(operation, indexes)),
+        InMemory(list(_parts(operation, indexes))),
         first.parameters,
         sequences=sum(own.sequences for own in sums),
         bases=sum(own.bases for own in sums),

@@ -134,7 +134,7 @@ class Depletion(RecordStage[DepletionStatistics]):
         parameters, index = self._parameters, self._index
         find_kept(
             first, second, len(mates) == 2, begin, end, index.parameters.sampling(), index.table,
-            parameters.bounds(index.parameters.kmer), parameters.keep_host, kept, counts,
+            parameters.bounds(index.parameters, index.kmers), parameters.keep_host, kept, counts,
         )  # fmt: skip
         return Made(kept_records(mates, begin, kept, interleaved=lane.interleaved), counts)
 
@@ -161,7 +161,7 @@ class Depletion(RecordStage[DepletionStatistics]):
             backend,
             self._parameters,
             index=self._index.describe(),
-            bounds=self._parameters.bounds(self._index.parameters.kmer)._asdict(),
+            bounds=self._parameters.bounds(self._index.parameters, self._index.kmers).to_json(),
             paired=self._lane.paired,
         )
         statistics.count(counts)

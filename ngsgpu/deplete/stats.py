@@ -48,7 +48,7 @@ class DepletionStatistics(RunStatistics):
 
     SCHEMA = "ngsgpu.deplete"
     index: dict[str, Any] = field(default_factory=dict)
-    bounds: dict[str, int] = field(default_factory=dict)
+    bounds: dict[str, Any] = field(default_factory=dict)
     paired: bool = False
     reads: dict[str, int] = field(default_factory=dict)
     bases: dict[str, int] = field(default_factory=dict)

@@ -475,6 +475,39 @@ def test_long_reads(tmp_path: Path, backend: str):
     assert [row[3] for row in rows(table)] == [name for name, _ in reads]
 
 
+@pytest.mark.parametrize(
+    ("errors", "stated", "length", "warns"),
+    [(0.2, None, 6000, True), (0.2, 0.2, 6000, False), (0.2, None, 400, False),
+     (0.005, None, 6000, False)],
+)  # fmt: skip
+def test_read_errors_of_long_reads(
+    tmp_path: Path, world: World, backend: str, caplog: pytest.LogCaptureFixture,
+    errors: float, stated: float | None, length: int, warns: bool,
+) -> None:  # fmt: skip
+    """Thresholds are of the k-mers that stated errors leave; without, a warning tells of them."""
+    source = random.Random(4)
+    genomes = {"NC_000000.1": 21, "NC_000004.1": 31}
+    texts = {name: "".join(source.choices("ACGT", k=50_000)) for name in genomes}
+    (tmp_path / "g.fa").write_text("".join(f">{name}\n{own}\n" for name, own in texts.items()))
+    starts = [(name, source.randrange(40_000)) for name in texts for _ in range(30)]
+    reads = [misread(texts[name][at : at + length], errors, source) for name, at in starts]
+    (tmp_path / "r.fa").write_text("".join(f">r{i}\n{own}\n" for i, own in enumerate(reads)))
+    database = build_database(
+        [tmp_path / "g.fa"], None, taxonomy=world.taxonomy, maps=[world.map]
+    )  # fmt: skip
+    rules = OutputRules(evidence=EvidenceParameters(0.94, read_errors=stated))
+    table = run(
+        database, single(tmp_path / "r.fa"), tmp_path / "o", CALLS_BY_EVIDENCE,
+        RunOptions(backend=backend), rules,  # type: ignore[arg-type]
+    )["reads.tsv"]  # fmt: skip
+    right = sum(row[3] == name for row, (name, _) in zip(rows(table), starts, strict=True))
+    assert right >= 59 if stated or errors < 0.1 else right == 0
+    told = [text for text in caplog.messages if "of wrong bases would leave" in text]
+    assert [f"{length // 1000}," in text and "`read_errors=0." in text for text in told] == (
+        [True] * warns
+    )
+
+
 def test_amplicons(tmp_path: Path, backend: str):
     """Real 16S reads of mouse guts are of no species of Streptococcus; those of one of them are."""
     names = ("mitis__NCTC_12261", "pneumoniae__NCTC7465", "suis__SRD478")

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ngsgpu.chance import at_least
 from ngsgpu.classify.call.acceptance import (
     ACCEPTED,
     GENUS_ACCEPTED,
@@ -19,7 +20,6 @@ from ngsgpu.classify.call.acceptance import (
     raise_rank,
     weigh,
 )
-from ngsgpu.classify.call.chance import at_least
 from ngsgpu.classify.call.evidence import LEAST_KEPT, SpeciesEvidence
 from ngsgpu.classify.call.verdicts import verdicts
 from ngsgpu.classify.outputs.tables import evidence_table

@@ -13,7 +13,7 @@ import pytest
 
 from ngsgpu.deplete import DepletionParameters, IndexParameters, open_index, stage
 from ngsgpu.deplete.index import HEADER_BYTES, _sealed
-from ngsgpu.deplete.kmers import GROUP, contains
+from ngsgpu.deplete.table import GROUP, contains
 from ngsgpu.errors import InputError
 from ngsgpu.jit import interpreted
 from tests.support.commands import Commands, names

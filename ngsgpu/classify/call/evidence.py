@@ -34,6 +34,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ngsgpu.chance import at_least
 from ngsgpu.classify.call.acceptance import (
     ACCEPTED,
     GENUS_ACCEPTED,
@@ -42,7 +43,6 @@ from ngsgpu.classify.call.acceptance import (
     above_chance,
     near_to,
 )
-from ngsgpu.classify.call.chance import at_least
 from ngsgpu.classify.params import PER_MILLION, EvidenceParameters, QueryRules
 from ngsgpu.classify.query.queries import CandidateArrays
 from ngsgpu.jit import njit
@@ -157,10 +157,24 @@ class SpeciesEvidence:
         """Fraction of k-mers that errors in reads leave, in millionths."""
         if parameters.read_errors is not None:
             return max(1, round((1 - parameters.read_errors) ** kmer * PER_MILLION))
+        return max(self._best_of_many(), LEAST_KEPT)
+
+    def _best_of_many(self) -> int:
+        """Highest evidence of a species with many reads, in millionths; all without one."""
         reads = self.counts[:, :SHARES].sum(axis=1)
         many = (self._nodes >= 0) & (reads >= MANY_READS) & (reads * 100 >= reads.sum())
-        best = int(self.medians()[many].max(initial=0)) if many.any() else PER_MILLION
-        return max(best, LEAST_KEPT)
+        return int(self.medians()[many].max(initial=0)) if many.any() else PER_MILLION
+
+    def errors_or_strangers(self, parameters: EvidenceParameters, kmer: int) -> float:
+        """Errors per base that would explain the evidence for the best species with many reads.
+
+        0 if they are stated, or no more than is allowed for. A species of which the database has
+        another strain, or only a relative, looks the same.
+        """
+        best = self._best_of_many()
+        if parameters.read_errors is not None or best >= LEAST_KEPT:
+            return 0.0
+        return 1 - float((best / PER_MILLION) ** (1 / kmer))
 
     def findings(self, parameters: EvidenceParameters, kmer: int) -> Findings:
         """What the thresholds make of the evidence.

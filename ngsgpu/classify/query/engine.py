@@ -46,6 +46,7 @@ class Engine:
             candidates come from files.
         like: an engine of the same database, whose partitions are used as they are open, in place
             of ``partitions``.
+        left_by_errors: see ``EvidenceParameters.left_by_errors``.
 
     Attributes:
         numbers: of the partitions.
@@ -63,12 +64,14 @@ class Engine:
         parameters: QueryParameters,
         partitions: Sequence[int] | None = None,
         like: Engine | None = None,
+        *,
+        left_by_errors: float = 1.0,
     ) -> None:
         self.database = database
         self.parameters = parameters
         self.taxonomy = database.taxonomy or root_only()
         self.sketch = database.parameters.sketch
-        self.rules = self._rules()
+        self.rules = self._rules(left_by_errors)
         self.lineages: NDArray[np.int32] = (
             self.taxonomy.ranked_lineages() if like is None else like.lineages
         )
@@ -90,7 +93,7 @@ class Engine:
             else [own._replace(taxon=self._taxa(own.target)) for own in like.partitions]
         )
 
-    def _rules(self) -> QueryRules:
+    def _rules(self, left_by_errors: float) -> QueryRules:
         parameters = self.parameters
         lowest, highest = RANK_CODES[parameters.lowest], RANK_CODES[parameters.highest]
         scale = self.sketch.hit_scale
@@ -100,7 +103,7 @@ class Engine:
             unit=scale.unit,
             chance=scale.chance,
             difference=round(parameters.hit_difference * PER_MILLION),
-            confidence=round(parameters.confidence * PER_MILLION),
+            confidence=round(parameters.confidence * left_by_errors * PER_MILLION),
             species_confidence=round(parameters.species_confidence * PER_MILLION),
             insert_size=parameters.insert_size,
             lowest=lowest,

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ngsgpu.classify.call.acceptance import Acceptance
 from ngsgpu.classify.call.coverage import CoverageCounter
 from ngsgpu.classify.call.cpu import call_block
-from ngsgpu.classify.call.evidence import SpeciesEvidence
+from ngsgpu.classify.call.evidence import LEAST_KEPT, SpeciesEvidence
 from ngsgpu.classify.call.results import CalledReads, SampleTotals, count_windows
 from ngsgpu.classify.outputs.given import (
     COUNT_WINDOWS,
@@ -28,7 +28,7 @@ from ngsgpu.classify.outputs.given import (
     SampleGiven,
     SamplesGiven,
 )
-from ngsgpu.classify.params import OutputRules
+from ngsgpu.classify.params import PER_MILLION, OutputRules
 from ngsgpu.classify.query.candidate_file import END_BLOCK, CandidateHeader, encode_block
 from ngsgpu.classify.query.engine import Engine
 from ngsgpu.classify.query.queries import QueryBlock
@@ -40,6 +40,7 @@ from ngsgpu.io.inputs import ReadFiles
 from ngsgpu.io.output.writer import OutputGroup
 from ngsgpu.io.text.sample import ReadSample
 from ngsgpu.pool import working
+from ngsgpu.run.long_reads import LONG
 from ngsgpu.run.options import RunOptions
 from ngsgpu.run.trimming import warn_of_adapters
 from ngsgpu.taxonomy.ranks import NO_RANK, rank_name
@@ -113,6 +114,10 @@ class SampleRun:
         self._name = name
         self._paths = outputs.named()
         self._rules = rules
+        evidence = rules.evidence
+        self._doubtful_confidence = evidence.doubtful_confidence * evidence.left_by_errors(
+            engine.sketch.kmer
+        )
         self._options = options
         given = ReadsGiven(engine.labels, rules.columns)
         self._lines: dict[str, LineMaker] = {
@@ -156,6 +161,7 @@ class SampleRun:
                     totals = self._classify_twice(items, find)
                 else:
                     totals = self._classify_once(items, find, TargetFilter())
+                self._warn_of_errors(totals)
                 self.given = SampleGiven(self._engine, self._rules, totals, self._evidence)
                 self._write_reports(self.given)
             statistics = self._statistics(totals, begin)
@@ -275,7 +281,7 @@ class SampleRun:
             block = find(item)
             reads = call_block(
                 self._engine, block, target_filter.kept, target_filter.accepted,
-                self._rules.evidence.doubtful_confidence,
+                self._doubtful_confidence,
             )  # fmt: skip
             texts = [maker.text(reads) for maker in self._lines.values()]
             return _Called(texts, reads, block.bases)
@@ -333,6 +339,24 @@ class SampleRun:
             gpu_memory=self.gpu_memory,
             time_s={"total": round(time.monotonic() - begin, 3)},
         )
+
+    def _warn_of_errors(self, totals: SampleTotals) -> None:
+        """Warn if errors in long reads may be why species do not pass."""
+        if self._evidence is None or totals.bases < LONG * max(1, totals.queries):
+            return
+        kmer = self._engine.sketch.kmer
+        errors = self._evidence.errors_or_strangers(self._rules.evidence, kmer)
+        if errors > 0:
+            logger.warning(
+                "%s: reads of %s bases on average share as many k-mers with the nearest species "
+                "as %.2g %% of wrong bases would leave, and more than %.2g %% count as "
+                "differences of the species; if these are errors, state them by `read_errors=%.2g`",
+                self._name,
+                f"{totals.bases // totals.queries:,}",
+                100 * errors,
+                100 * (1 - (LEAST_KEPT / PER_MILLION) ** (1 / kmer)),
+                errors,
+            )
 
     def _adapters(self) -> dict[str, Any]:
         if not self._lanes:

@@ -220,7 +220,7 @@ class GpuSampleRun(SampleRun):
             self._lines.values(),
             kept=target_filter.kept,
             accepted=target_filter.accepted,
-            doubtful_confidence=self._rules.evidence.doubtful_confidence,
+            doubtful_confidence=self._doubtful_confidence,
             window_reads=self._counts_windows,
         )
         with DeviceWriter(self._outputs, threads=self._options.threads) as writer:

@@ -91,7 +91,9 @@ def is_host(
     by_share = math.ceil(Fraction(depletion.millionths * total, 10**6))
     if depletion.min_bases is not None:
         return len(covered) >= max(depletion.min_bases, by_share)
-    enough = max(parameters.kmer + 1, min(36, total // 2), by_share)
+    longest = depletion.bounds(parameters, len(host)).longest
+    by_hits = min(36, total // 2) + parameters.kmer * sum(total > bases for bases in longest)
+    enough = max(parameters.kmer + 1, by_hits, by_share)
     if len(covered) >= enough:
         return True
     if not covered or total > 120:

@@ -1,4 +1,4 @@
-"""The probability that a species has its reads by chance."""
+"""Probabilities of numbers that are due to chance."""
 
 from __future__ import annotations
 
