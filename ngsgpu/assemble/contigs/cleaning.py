@@ -30,6 +30,9 @@ an error may be in two reads, or in one as well: the ratios of a deep genome wou
 
 _WEAK_ONCE: Final = 2
 _CLEARLY: Final = 3
+_LONG: Final = 4
+"""Pieces of this number of k-mer lengths and more are as deep as the genome is there."""
+
 _LEAST_ALLELES: Final = 20
 _ALLELE_BASES: Final = 20_000
 """Alleles from which on a sample has two: in all, and one for this number of bases. Haploid genomes
@@ -163,7 +166,8 @@ def has_better_twin(
         piece: the piece.
         ratio: how much deeper the other one is.
         slack: bases by which the lengths may differ.
-        most: depth of both, at most, unless one is ``_CLEARLY`` times as deep as the other.
+        most: depth of both, at most, unless one is ``_CLEARLY`` times as deep as the other, or both
+            neighbours are long and not deeper.
     """
     lengths, depths = graph.lengths, graph.depths
     link_starts, links = graph.link_starts, graph.links
@@ -172,6 +176,11 @@ def has_better_twin(
         return False
     after = links[link_starts[d]]
     back = links[link_starts[d + 1]] ^ 1
+    # Of a short piece the depth is left to chance; what lies beside copies of a repeat is one too.
+    in_one_copy = (
+        min(lengths[after >> 1], lengths[back >> 1]) >= _LONG * graph.k
+        and max(depths[after >> 1], depths[back >> 1]) <= most
+    )
     for i in range(link_starts[back], link_starts[back + 1]):
         twin = links[i]
         if (
@@ -183,7 +192,8 @@ def has_better_twin(
             and depths[twin >> 1] >= ratio * depths[piece]
             and is_stronger(lengths, depths, twin >> 1, piece)
             and (
-                depths[twin >> 1] + depths[piece] <= most
+                in_one_copy
+                or depths[twin >> 1] + depths[piece] <= most
                 or depths[twin >> 1] >= _CLEARLY * depths[piece]
             )
         ):
