@@ -28,6 +28,9 @@ _SEEN_TWICE: Final = 2 * DEPTH_UNIT
 """Depth below which a piece is what a single read says. Where coverage is low, what is right beside
 an error may be in two reads, or in one as well: the ratios of a deep genome would leave both."""
 
+_SEEN_THRICE: Final = 3 * DEPTH_UNIT
+"""Depth from which on ``sure_ratio`` holds."""
+
 _WEAK_ONCE: Final = 2
 _CLEARLY: Final = 3
 _LONG: Final = 4
@@ -61,6 +64,12 @@ class CleaningParameters:
         "Of two pieces between the same neighbours and of like length, one goes if it is less than "
         "half as deep as most of the genome, and this many times less than the other, or just less "
         "if only one read has it; 1 leaves one piece in any case; 0 keeps both.",
+        least=0,
+    )
+    sure_ratio: int = value(
+        0,
+        "Where coverage is low: what three reads have goes only beside pieces this many times as "
+        "deep; 0: it is like everything else. Errors are there three times in deep repeats alone.",
         least=0,
     )
     scrap_bases: int = value(
@@ -98,7 +107,8 @@ def cleaned(pieces: Pieces, parameters: CleaningParameters, counts: Cleaned) -> 
         marks = np.zeros(len(pieces), dtype=np.uint8)
         mark(
             pieces.arrays, parameters.tip_kmers, parameters.tip_ratio, parameters.weak_ratio,
-            parameters.bubble_ratio, parameters.scrap_bases, typical, whole, marks,
+            parameters.bubble_ratio, parameters.sure_ratio, parameters.scrap_bases, typical, whole,
+            marks,
         )  # fmt: skip
         found = np.bincount(marks, minlength=5)
         counts.tips += int(found[TIP])
@@ -241,6 +251,7 @@ def mark(
     tip_ratio: int,
     weak_ratio: int,
     bubble_ratio: int,
+    sure_ratio: int,
     scrap_bases: int,
     typical: int,
     whole: int,
@@ -254,6 +265,7 @@ def mark(
         tip_ratio: see ``CleaningParameters``.
         weak_ratio: see ``CleaningParameters``.
         bubble_ratio: see ``CleaningParameters``.
+        sure_ratio: see ``CleaningParameters``.
         scrap_bases: see ``CleaningParameters``.
         typical: depth of what is no error; at half of it and more, no piece is as rare as errors.
         whole: depth of most of the genome; alternatives deeper than 1.5 times this in all are of
@@ -272,16 +284,17 @@ def mark(
             if alone or lengths[piece] < scrap_bases or (scarce and lengths[piece] < tip_kmers * k):
                 marks[piece] = SCRAP
             continue
+        sure = sure_ratio if depths[piece] >= _SEEN_THRICE else 0
         if ahead == 0 or behind == 0:
             linked = d if ahead > 0 else d + 1
             if lengths[piece] < tip_kmers * k and has_stronger_predecessors(
-                graph, linked, 1 if scarce else tip_ratio
+                graph, linked, max(sure, 1 if scarce else tip_ratio)
             ):
                 marks[piece] = TIP
             continue
         rare = 2 * depths[piece] < typical
         once = depths[piece] < _SEEN_TWICE
-        weak = min(_WEAK_ONCE, weak_ratio) if once else weak_ratio
+        weak = max(sure, min(_WEAK_ONCE, weak_ratio) if once else weak_ratio)
         if (
             rare
             and lengths[piece] <= 3 * k
@@ -290,6 +303,8 @@ def mark(
         ):
             marks[piece] = WEAK
         elif (bubble_ratio == 1 or (bubble_ratio > 1 and rare)) and has_better_twin(
-            graph, piece, 1 if once else bubble_ratio, max(8, lengths[piece] // 20), most
-        ):
+            graph, piece,
+            1 if once or bubble_ratio == 1 else max(sure, bubble_ratio),
+            max(8, lengths[piece] // 20), most,
+        ):  # fmt: skip
             marks[piece] = BUBBLE

@@ -34,6 +34,11 @@ _LEAST_LOW_DEPTH: Final = 3
 pairs bridge what a longer k would resolve. Where coverage is low, there are too few pairs for many
 short repeats, and patches put back what windows lack."""
 
+_SURE_RATIO: Final = 16
+"""Where coverage is low: what three reads have is an error only beside what is this much deeper. Of
+E. coli and S. aureus, as of S. enterica and M. tuberculosis, on which it was checked, every piece
+that cleaning took and three reads have was right."""
+
 BUBBLE_RATIOS: Final = {"errors": 3, "merge": 1, "keep": 0}
 
 
@@ -89,7 +94,9 @@ def grow(
     """
     rounds: list[Round] = []
     cleaning = CleaningParameters(
-        bubble_ratio=BUBBLE_RATIOS[parameters.bubbles], scrap_bases=parameters.min_contig
+        bubble_ratio=BUBBLE_RATIOS[parameters.bubbles],
+        sure_ratio=_SURE_RATIO if is_low else 0,
+        scrap_bases=parameters.min_contig,
     )
     if _is_mixed(pieces, parameters):
         cleaning = replace(cleaning, alleles=2)
