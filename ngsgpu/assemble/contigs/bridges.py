@@ -11,6 +11,7 @@ scaffolds.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -18,7 +19,8 @@ from numpy.typing import NDArray
 
 from ngsgpu.assemble.contigs.gaps import Libraries, Links, followed, linked
 from ngsgpu.assemble.contigs.joins import Join, split
-from ngsgpu.assemble.contigs.pieces import GraphArrays, Pieces
+from ngsgpu.assemble.contigs.local import words_of
+from ngsgpu.assemble.contigs.pieces import GraphArrays, Pieces, begin_of, end_of
 from ngsgpu.assemble.contigs.places import Places
 from ngsgpu.jit import njit
 
@@ -32,6 +34,11 @@ _SHORT: Final = 4
 _LEAST_ERROR: Final = 3
 """Of two paths, the length tells which is meant if one differs from what pairs say by four standard
 errors less than the other; and an error is not taken to be smaller than this."""
+
+_REPEATED: Final = 21
+_NEARER: Final = 4
+"""Where what joins two ends has so many bases twice, repeats follow each other: with one more or
+less of them, it must be farther from what the pairs say, by four standard errors."""
 
 _MOST_STEPS: Final = 4000
 _MOST_PATHS: Final = 8
@@ -60,6 +67,8 @@ def find_joins(
     unique: NDArray[np.bool_],
     least: int,
     few: int,
+    *,
+    lone: bool = False,
 ) -> list[Join]:
     """Join unique pieces.
 
@@ -70,8 +79,9 @@ def find_joins(
         unique: which pieces are unique.
         least: pairs that a join has at least.
         few: as many do where no neighbour has more.
+        lone: whether fewer make a join without a path, for patches.
     """
-    links = linked(pieces, places, libraries, unique, min(least, few))
+    links = linked(pieces, places, libraries, unique, 1 if lone else min(least, few))
     best = _nearest(links, pieces, least)
     search = _Search(pieces, places, libraries, unique, least)
     joins = []
@@ -84,11 +94,11 @@ def find_joins(
         if back < 0 or (nearer == d and d > e ^ 1):
             continue
         gap, error, pairs = (int(of[row]) for of in (links.gaps, links.errors, links.pairs))
-        found = search.path(d, e, gap, error)
+        found = search.path(d, e, gap, error) if pairs >= min(least, few) else None
         size, steps = found or (gap, ())
         # What is next to the other end may lie between, with too few pairs to show from this one.
         if nearer == d or nearer in steps:
-            joins.append(Join(d, e, size, error, steps, found is not None, pairs))
+            joins.append(Join(d, e, size, error, steps, found is not None, pairs, said=gap))
     return split(pieces, joins, unique)
 
 
@@ -145,7 +155,11 @@ class _Search:
         if len(near) > 1:
             self._support = self._support or Support(self._pieces, self._places, self._libraries)
             near = self._support.chosen(near, source, target, self._least)
-        return near[0] if near else None
+        if not near:
+            return None
+        size, steps = near[0]
+        text = _spelled(self._pieces, source, steps, target)
+        return None if is_tandem(text, size, gap, error) else near[0]
 
 
 class Support:
@@ -180,6 +194,35 @@ class Support:
         key = source * self._directions + target
         row = int(np.searchsorted(self._keys, key))
         return int(self._pairs[row]) if row < len(self._keys) and self._keys[row] == key else 0
+
+
+def is_tandem(codes: NDArray[np.uint8], gap: int, said: int, error: int) -> bool:
+    """Whether a repeat follows itself, and pairs do not tell how often.
+
+    Args:
+        codes: between two ends, with bases of both.
+        gap: bases between the ends.
+        said: bases between, by the pairs.
+        error: standard error of ``said``.
+    """
+    words = words_of(codes, _REPEATED)
+    order = np.argsort(words, kind="stable")
+    same = words[order[1:]] == words[order[:-1]]
+    own = abs(gap - said)
+    other = [
+        abs(gap + sign * unit - said)
+        for unit in np.unique(np.diff(order)[same]).tolist()
+        for sign in (-1, 1)
+    ]
+    return bool(other) and min(other) < own + _NEARER * max(error, _LEAST_ERROR)
+
+
+def _spelled(pieces: Pieces, source: int, steps: Sequence[int], target: int) -> NDArray[np.uint8]:
+    """The codes of a path between two ends, with k - 1 bases of either."""
+    overlap = pieces.k - 1
+    parts = [begin_of(pieces, d, int(pieces.lengths[d >> 1])) for d in steps]
+    parts = [end_of(pieces, source, overlap), *parts, begin_of(pieces, target, overlap)]
+    return np.concatenate([parts[0], *(each[overlap:] for each in parts[1:])])
 
 
 def _paths(

@@ -25,6 +25,7 @@ class Join:
         closed: whether there is such a path.
         pairs: that say so.
         patched: whether the path is a patch.
+        said: bases between, by the pairs alone.
     """
 
     source: int
@@ -35,6 +36,7 @@ class Join:
     closed: bool
     pairs: int
     patched: bool = False
+    said: int = 0
 
     @property
     def steps(self) -> tuple[int, ...]:
