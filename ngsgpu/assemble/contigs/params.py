@@ -56,7 +56,7 @@ class AssemblyParameters:
         5, "Pairs or reads that join two pieces over a repeat, at least.", least=1
     )
     min_low_pairs: int = value(
-        3,
+        2,
         "The same where coverage is low, of two pieces of which neither has more to another one.",
         least=1,
     )
