@@ -53,11 +53,14 @@ def unique_pieces(pieces: Pieces) -> NDArray[np.bool_]:
     """Mask of the pieces that are long enough and not deeper than one copy.
 
     Where two copies of a repeat differ in one base, the graph has a piece of 2k - 1 bases for each.
-    Of short pieces the depth is less certain, and one of two copies is soon taken for unique.
+    Of short pieces the depth is less certain, and one of two copies is soon taken for unique; but
+    of alternatives between the same neighbours each is one copy, if all together are as deep.
     """
     typical, lengths = pieces.typical_depth(), pieces.lengths
     most = np.where(lengths < _SHORT * pieces.k, 4 * typical // 3, 3 * typical // 2)
-    return (lengths >= 2 * pieces.k - 1) & (pieces.depths <= most)
+    single = pieces.depths <= most
+    find_alternatives(pieces.arrays, typical, single)
+    return (lengths >= 2 * pieces.k - 1) & single
 
 
 def find_joins(
@@ -255,6 +258,39 @@ def _nearest(links: Links, pieces: Pieces, least: int) -> NDArray[np.int64]:
         if all((rows == first) | (links.gaps[rows] >= behind - SLACK - 3 * errors)):
             best[d] = first
     return best
+
+
+@njit(nogil=True, cache=True)
+def find_alternatives(graph: GraphArrays, typical: int, single: NDArray[np.bool_]) -> None:
+    """Mark pieces between the same two neighbours that are together as deep as one copy of each.
+
+    Args:
+        graph: the graph.
+        typical: depth of most of the genome.
+        single: bool[n], pieces of one copy; gets these as well.
+    """
+    link_starts, links = graph.link_starts, graph.links
+    for d in range(len(link_starts) - 1):
+        number = link_starts[d + 1] - link_starts[d]
+        if number < 2:
+            continue
+        together = np.int64(0)
+        after = np.int64(-1)
+        same = True
+        for i in range(link_starts[d], link_starts[d + 1]):
+            e = links[i]
+            together += graph.depths[e >> 1]
+            if (
+                link_starts[e + 1] - link_starts[e] != 1
+                or link_starts[(e ^ 1) + 1] - link_starts[e ^ 1] != 1
+                or (after >= 0 and links[link_starts[e]] != after)
+            ):
+                same = False
+                break
+            after = links[link_starts[e]]
+        if same and 2 * together <= (2 * number + 1) * typical:
+            for i in range(link_starts[d], link_starts[d + 1]):
+                single[links[i] >> 1] = True
 
 
 @njit(nogil=True, cache=True)
