@@ -11,7 +11,9 @@ scaffolds.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections import Counter
+from collections.abc import Sequence, Set
 from typing import Final
 
 import numpy as np
@@ -20,7 +22,7 @@ from numpy.typing import NDArray
 from ngsgpu.assemble.contigs.gaps import Libraries, Links, followed, linked
 from ngsgpu.assemble.contigs.joins import Join, split
 from ngsgpu.assemble.contigs.local import words_of
-from ngsgpu.assemble.contigs.pieces import GraphArrays, Pieces, begin_of, end_of
+from ngsgpu.assemble.contigs.pieces import DEPTH_UNIT, GraphArrays, Pieces, begin_of, end_of
 from ngsgpu.assemble.contigs.places import Places
 from ngsgpu.jit import njit
 
@@ -39,6 +41,11 @@ _REPEATED: Final = 21
 _NEARER: Final = 4
 """Where what joins two ends has so many bases twice, repeats follow each other: with one more or
 less of them, it must be farther from what the pairs say, by four standard errors."""
+
+_LIKELIER: Final = 8.0
+_MOST_DEPTH: Final = 16
+"""One of several paths is taken, if its logarithm of likelihood is ahead by as much as that of four
+standard errors. Depths count as those of a genome of this depth at most."""
 
 _MOST_STEPS: Final = 4000
 _MOST_PATHS: Final = 8
@@ -80,13 +87,13 @@ def find_joins(
         places: of the paired reads.
         libraries: of the pairs.
         unique: which pieces are unique.
-        least: pairs that a join has at least.
-        few: as many do where no neighbour has more.
+        least: pairs that a join has at least, or that choose a path.
+        few: as many do where no neighbour has more; one more chooses a path.
         lone: whether fewer make a join without a path, for patches.
     """
     links = linked(pieces, places, libraries, unique, 1 if lone else min(least, few))
     best = _nearest(links, pieces, least)
-    search = _Search(pieces, places, libraries, unique, least)
+    search = _Search(pieces, places, libraries, unique, min(least, few + 1))
     joins = []
     for d in np.flatnonzero(best >= 0).tolist():
         row = int(best[d])
@@ -156,13 +163,23 @@ class _Search:
             return None
         near = [each for each in found if abs(each[0] - gap) <= best + 4 * error]
         if len(near) > 1:
-            self._support = self._support or Support(self._pieces, self._places, self._libraries)
-            near = self._support.chosen(near, source, target, self._least)
+            near = self._chosen(near, source, target, gap, error)
         if not near:
             return None
         size, steps = near[0]
         text = _spelled(self._pieces, source, steps, target)
-        return None if is_tandem(text, size, gap, error) else near[0]
+        # Paths with more or fewer units have been there to be chosen.
+        others = {other for other, _ in found}
+        return None if is_tandem(text, size, gap, error, others) else near[0]
+
+    def _chosen(
+        self, paths: list[Path], source: int, target: int, gap: int, error: int
+    ) -> list[Path]:
+        """The path that pairs choose, or their gap together with the depth of what it passes."""
+        self._support = self._support or Support(self._pieces, self._places, self._libraries)
+        return self._support.chosen(paths, source, target, self._least) or Copies(
+            self._pieces, paths, source, target
+        ).chosen(paths, gap, error)
 
 
 class Support:
@@ -199,7 +216,71 @@ class Support:
         return int(self._pairs[row]) if row < len(self._keys) and self._keys[row] == key else 0
 
 
-def is_tandem(codes: NDArray[np.uint8], gap: int, said: int, error: int) -> bool:
+class Copies:
+    """How often pieces are there by their depth, by which one of several paths is chosen.
+
+    Args:
+        pieces: the graph.
+        paths: all between two ends that may be meant.
+        source: the first end.
+        target: the second end.
+    """
+
+    def __init__(self, pieces: Pieces, paths: list[Path], source: int, target: int) -> None:
+        typical = max(1, pieces.typical_depth()) / DEPTH_UNIT
+        # Coverage depends on the sequence as well, so that more depth does not tell more.
+        self._one = min(typical, _MOST_DEPTH)
+        self._depths = pieces.depths * (self._one / typical / DEPTH_UNIT)
+        inner = {d >> 1 for _, steps in paths for d in steps}
+        around = {source ^ 1, target}
+        self._is_closed = all(
+            e >> 1 in inner or e in around
+            for piece in inner
+            for d in (2 * piece, 2 * piece + 1)
+            for e in pieces.links[pieces.link_starts[d] : pieces.link_starts[d + 1]].tolist()
+        )
+
+    def chosen(self, paths: list[Path], gap: int, error: int) -> list[Path]:
+        """The path that is likelier than each of the others, if there is one.
+
+        Args:
+            paths: the paths.
+            gap: bases between the ends, by the pairs.
+            error: standard error of ``gap``.
+        """
+
+        def is_likelier(one: Path, other: Path) -> bool:
+            by_gap = ((other[0] - gap) ** 2 - (one[0] - gap) ** 2) / (2 * error**2)
+            return by_gap + self._by_depth(one, other) >= _LIKELIER
+
+        return [
+            one for one in paths if all(is_likelier(one, other) for other in paths if other != one)
+        ]
+
+    def _by_depth(self, one: Path, other: Path) -> float:
+        """Logarithm of how much likelier a path is than another, by the mean of pieces.
+
+        What is deeper than a path passes it may belong to other places too, unless there is no way
+        out to them.
+        """
+        own, its = (Counter(d >> 1 for d in path[1]) for path in (one, other))
+        found = []
+        for piece in (own - its) + (its - own):
+            more, fewer = max(own[piece], its[piece]), min(own[piece], its[piece])
+            depth = float(self._depths[piece])
+            if fewer:
+                score = depth * math.log(more / fewer) - self._one * (more - fewer)
+            else:
+                score = _LIKELIER if 2 * depth >= self._one else 0.0
+            if not self._is_closed:
+                score = min(score, 0.0)
+            found.append(score if own[piece] == more else -score)
+        return sum(found) / max(1, len(found))
+
+
+def is_tandem(
+    codes: NDArray[np.uint8], gap: int, said: int, error: int, known: Set[int] = frozenset()
+) -> bool:
     """Whether a repeat follows itself, and pairs do not tell how often.
 
     Args:
@@ -207,6 +288,7 @@ def is_tandem(codes: NDArray[np.uint8], gap: int, said: int, error: int) -> bool
         gap: bases between the ends.
         said: bases between, by the pairs.
         error: standard error of ``said``.
+        known: other gaps, of which it is known that they are wrong.
     """
     words = words_of(codes, _REPEATED)
     order = np.argsort(words, kind="stable")
@@ -216,6 +298,7 @@ def is_tandem(codes: NDArray[np.uint8], gap: int, said: int, error: int) -> bool
         abs(gap + sign * unit - said)
         for unit in np.unique(np.diff(order)[same]).tolist()
         for sign in (-1, 1)
+        if gap + sign * unit not in known
     ]
     return bool(other) and min(other) < own + _NEARER * max(error, _LEAST_ERROR)
 
