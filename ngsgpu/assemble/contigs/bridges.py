@@ -159,7 +159,7 @@ class _Search:
         if not found:
             return None
         best = min(abs(size - gap) for size, _ in found)
-        if best > (3 if len(found) > 1 else 5) * error + SLACK:
+        if best > max(3 * error, 5 * _LEAST_ERROR) + SLACK:
             return None
         near = [each for each in found if abs(each[0] - gap) <= best + 4 * error]
         if len(near) > 1:

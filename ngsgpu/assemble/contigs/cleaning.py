@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.assemble.contigs.pieces import DEPTH_UNIT, GraphArrays, Pieces, compacted
+from ngsgpu.assemble.contigs.pieces import DEPTH_UNIT, GraphArrays, Pieces, base_of, compacted
 from ngsgpu.declared.options import value
 from ngsgpu.declared.values import parameters
 from ngsgpu.jit import Integer, njit
@@ -35,6 +35,10 @@ _WEAK_ONCE: Final = 2
 _CLEARLY: Final = 3
 _LONG: Final = 4
 """Pieces of this number of k-mer lengths and more are as deep as the genome is there."""
+
+_LEAST_UNIT: Final = 9
+_PERIODIC: Final = 21
+"""Units of tandem repeats from this size on, of which so many bases follow each other."""
 
 _LEAST_ALLELES: Final = 20
 _ALLELE_BASES: Final = 20_000
@@ -212,6 +216,25 @@ def has_better_twin(
 
 
 @njit(nogil=True, cache=True)
+def goes_on_in_tandem(graph: GraphArrays, d: int) -> bool:
+    """Whether the first k bases of a direction end in a tandem repeat.
+
+    Where a tandem repeat is longer than reads, the graph goes round in it. If a window is in no
+    read, the round looks like a tip; and without it, the repeat would seem to be k bases long.
+    """
+    k, bases, starts = graph.k, graph.bases, graph.starts
+    for unit in range(_LEAST_UNIT, k - _PERIODIC + 1):
+        i = k - 1
+        while i >= k - _PERIODIC and base_of(bases, starts, d, i) == base_of(
+            bases, starts, d, i - unit
+        ):
+            i -= 1
+        if i < k - _PERIODIC:
+            return True
+    return False
+
+
+@njit(nogil=True, cache=True)
 def alleles(graph: GraphArrays, typical: int) -> int:
     """Number of places at which two pieces of like length share the depth of most of the genome.
 
@@ -287,8 +310,10 @@ def mark(
         sure = sure_ratio if depths[piece] >= _SEEN_THRICE else 0
         if ahead == 0 or behind == 0:
             linked = d if ahead > 0 else d + 1
-            if lengths[piece] < tip_kmers * k and has_stronger_predecessors(
-                graph, linked, max(sure, 1 if scarce else tip_ratio)
+            if (
+                lengths[piece] < tip_kmers * k
+                and has_stronger_predecessors(graph, linked, max(sure, 1 if scarce else tip_ratio))
+                and not goes_on_in_tandem(graph, linked ^ 1)
             ):
                 marks[piece] = TIP
             continue
