@@ -13,16 +13,14 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence, Set
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.assemble.contigs.gaps import Libraries, Links, followed, linked
-from ngsgpu.assemble.contigs.joins import Join, split
-from ngsgpu.assemble.contigs.local import words_of
-from ngsgpu.assemble.contigs.pieces import DEPTH_UNIT, GraphArrays, Pieces, begin_of, end_of
+from ngsgpu.assemble.contigs.joins import LEAST_ERROR, Join, is_tandem, spelled, split
+from ngsgpu.assemble.contigs.pieces import DEPTH_UNIT, GraphArrays, Pieces
 from ngsgpu.assemble.contigs.places import Places
 from ngsgpu.jit import njit
 
@@ -33,14 +31,7 @@ SLACK: Final = 5
 """Bases by which the gap of pairs may be wrong, beside three standard errors."""
 
 _SHORT: Final = 4
-_LEAST_ERROR: Final = 3
-"""Of two paths, the length tells which is meant if one differs from what pairs say by four standard
-errors less than the other; and an error is not taken to be smaller than this."""
-
-_REPEATED: Final = 21
-_NEARER: Final = 4
-"""Where what joins two ends has so many bases twice, repeats follow each other: with one more or
-less of them, it must be farther from what the pairs say, by four standard errors."""
+"""Pieces of fewer k-mer lengths than this are short."""
 
 _LIKELIER: Final = 8.0
 _MOST_DEPTH: Final = 16
@@ -148,7 +139,7 @@ class _Search:
             gap: bases between, by the pairs.
             error: standard error of ``gap``.
         """
-        error = max(error, _LEAST_ERROR)
+        error = max(error, LEAST_ERROR)
         wide = 7 * error + SLACK
         ends = np.zeros_like(self._unique)
         ends[[source >> 1, target >> 1]] = True
@@ -159,7 +150,7 @@ class _Search:
         if not found:
             return None
         best = min(abs(size - gap) for size, _ in found)
-        if best > max(3 * error, 5 * _LEAST_ERROR) + SLACK:
+        if best > max(3 * error, 5 * LEAST_ERROR) + SLACK:
             return None
         near = [each for each in found if abs(each[0] - gap) <= best + 4 * error]
         if len(near) > 1:
@@ -167,7 +158,7 @@ class _Search:
         if not near:
             return None
         size, steps = near[0]
-        text = _spelled(self._pieces, source, steps, target)
+        text = spelled(self._pieces, source, steps, target)
         # Paths with more or fewer units have been there to be chosen.
         others = {other for other, _ in found}
         return None if is_tandem(text, size, gap, error, others) else near[0]
@@ -276,39 +267,6 @@ class Copies:
                 score = min(score, 0.0)
             found.append(score if own[piece] == more else -score)
         return sum(found) / max(1, len(found))
-
-
-def is_tandem(
-    codes: NDArray[np.uint8], gap: int, said: int, error: int, known: Set[int] = frozenset()
-) -> bool:
-    """Whether a repeat follows itself, and pairs do not tell how often.
-
-    Args:
-        codes: between two ends, with bases of both.
-        gap: bases between the ends.
-        said: bases between, by the pairs.
-        error: standard error of ``said``.
-        known: other gaps, of which it is known that they are wrong.
-    """
-    words = words_of(codes, _REPEATED)
-    order = np.argsort(words, kind="stable")
-    same = words[order[1:]] == words[order[:-1]]
-    own = abs(gap - said)
-    other = [
-        abs(gap + sign * unit - said)
-        for unit in np.unique(np.diff(order)[same]).tolist()
-        for sign in (-1, 1)
-        if gap + sign * unit not in known
-    ]
-    return bool(other) and min(other) < own + _NEARER * max(error, _LEAST_ERROR)
-
-
-def _spelled(pieces: Pieces, source: int, steps: Sequence[int], target: int) -> NDArray[np.uint8]:
-    """The codes of a path between two ends, with k - 1 bases of either."""
-    overlap = pieces.k - 1
-    parts = [begin_of(pieces, d, int(pieces.lengths[d >> 1])) for d in steps]
-    parts = [end_of(pieces, source, overlap), *parts, begin_of(pieces, target, overlap)]
-    return np.concatenate([parts[0], *(each[overlap:] for each in parts[1:])])
 
 
 def _paths(

@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.assemble.contigs.joins import Join
+from ngsgpu.assemble.contigs.joins import Join, words_of
 from ngsgpu.assemble.contigs.pieces import Pieces, begin_of, end_of, turn
 from ngsgpu.assemble.contigs.places import Places
 from ngsgpu.assemble.contigs.reads import Reads, unpack
@@ -187,14 +187,6 @@ def word_of(codes: NDArray[np.uint8]) -> np.uint64:
     for code in codes.tolist():
         value = 4 * value + code
     return np.uint64(value)
-
-
-def words_of(codes: NDArray[np.uint8], size: int) -> NDArray[np.uint64]:
-    """All words of a size, as numbers."""
-    found = np.zeros(max(0, len(codes) - size + 1), dtype=np.uint64)
-    for at in range(size):
-        found = (found << np.uint64(2)) | codes[at : at + len(found)].astype(np.uint64)
-    return found
 
 
 @njit(nogil=True, cache=True)
