@@ -54,7 +54,7 @@ def unique_pieces(pieces: Pieces) -> NDArray[np.bool_]:
     Of short pieces the depth is less certain, and one of two copies is soon taken for unique; but
     of alternatives between the same neighbours each is one copy, if all together are as deep.
     """
-    typical, lengths = pieces.typical_depth(), pieces.lengths
+    typical, lengths = pieces.copy_depths(), pieces.lengths
     most = np.where(lengths < _SHORT * pieces.k, 4 * typical // 3, 3 * typical // 2)
     single = pieces.depths <= most
     find_alternatives(pieces.arrays, typical, single)
@@ -218,7 +218,7 @@ class Copies:
     """
 
     def __init__(self, pieces: Pieces, paths: list[Path], source: int, target: int) -> None:
-        typical = max(1, pieces.typical_depth()) / DEPTH_UNIT
+        typical = max(1, int(pieces.copy_depths()[source >> 1])) / DEPTH_UNIT
         # Coverage depends on the sequence as well, so that more depth does not tell more.
         self._one = min(typical, _MOST_DEPTH)
         self._depths = pieces.depths * (self._one / typical / DEPTH_UNIT)
@@ -302,12 +302,14 @@ def _nearest(links: Links, pieces: Pieces, least: int) -> NDArray[np.int64]:
 
 
 @njit(nogil=True, cache=True)
-def find_alternatives(graph: GraphArrays, typical: int, single: NDArray[np.bool_]) -> None:
+def find_alternatives(
+    graph: GraphArrays, typical: NDArray[np.int64], single: NDArray[np.bool_]
+) -> None:
     """Mark pieces between the same two neighbours that are together as deep as one copy of each.
 
     Args:
         graph: the graph.
-        typical: depth of most of the genome.
+        typical: int64[n], see ``Pieces.copy_depths``.
         single: bool[n], pieces of one copy; gets these as well.
     """
     link_starts, links = graph.link_starts, graph.links
@@ -329,7 +331,7 @@ def find_alternatives(graph: GraphArrays, typical: int, single: NDArray[np.bool_
                 same = False
                 break
             after = links[link_starts[e]]
-        if same and 2 * together <= (2 * number + 1) * typical:
+        if same and 2 * together <= (2 * number + 1) * typical[d >> 1]:
             for i in range(link_starts[d], link_starts[d + 1]):
                 single[links[i] >> 1] = True
 

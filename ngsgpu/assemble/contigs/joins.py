@@ -162,7 +162,7 @@ def bridged(pieces: Pieces, joins: list[Join]) -> Paths:
         if join.closed:
             after[join.source] = 2 * number
             after[join.target ^ 1] = 2 * number + 1
-    typical = max(1, pieces.typical_depth())
+    typical = np.maximum(1, pieces.copy_depths())
     left = np.maximum(1, (2 * pieces.depths + typical) // (2 * typical))
     for join in joins:
         for d in join.between:
