@@ -39,7 +39,13 @@ _SURE_RATIO: Final = 16
 E. coli and S. aureus, as of S. enterica and M. tuberculosis, on which it was checked, every piece
 that cleaning took and three reads have was right."""
 
-BUBBLE_RATIOS: Final = {"errors": 3, "merge": 1, "keep": 0}
+BUBBLE_RATIOS: Final = {"auto": 3, "errors": 3, "merge": 1, "keep": 0}
+
+
+_OUTCOMES: Final = {
+    "auto": "contigs have the more frequent one; with `bubbles='errors'` they end at each of them",
+    "errors": "contigs end at each of them; `bubbles='merge'` keeps the more frequent one",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +105,9 @@ def grow(
         scrap_bases=parameters.min_contig,
     )
     if _is_mixed(pieces, parameters):
-        cleaning = replace(cleaning, alleles=2)
+        merges = parameters.bubbles == "auto"
+        ratio = BUBBLE_RATIOS["merge"] if merges else cleaning.bubble_ratio
+        cleaning = replace(cleaning, alleles=2, bubble_ratio=ratio)
 
     def clean(graph: Pieces) -> Pieces:
         counts = Cleaned()
@@ -121,16 +129,15 @@ def grow(
 
 
 def _is_mixed(pieces: Pieces, parameters: AssemblyParameters) -> bool:
-    """Whether the reads are of a diploid, or of strains; says so where contigs end at alleles."""
+    """Whether the reads are of a diploid, or of strains; says what that does to contigs."""
     usual = CleaningParameters(scrap_bases=parameters.min_contig)
     if not has_alleles(cleaned(pieces, usual, Cleaned())):
         return False
-    if parameters.bubbles == "errors":
+    if parameters.bubbles in _OUTCOMES:
         _LOG.warning(
             "many places have two alternatives that share the coverage, as of a diploid or of two "
-            "strains, and contigs end at each of them; `bubbles='merge'` keeps the more frequent "
-            "one"
-        )
+            "strains, and %s", _OUTCOMES[parameters.bubbles],
+        )  # fmt: skip
     return True
 
 
