@@ -211,6 +211,23 @@ def test_alternatives_are_one_copy_each(depths: tuple[int, int], single: bool) -
     assert all(unique[rows]) == single
 
 
+@pytest.mark.parametrize(("size", "unique"), [(2500, True), (1200, False)])
+def test_plasmids(size: int, unique: bool) -> None:
+    """What is not linked to the rest and deep is a plasmid, if it is long; else it is a repeat."""
+    ring, repeat = GENOME[5000 : 5000 + size], GENOME[5600:5680]
+    chromosome = "".join(random.Random(6).choices("ACGT", k=12_000))
+    kmers = dict.fromkeys(counted([chromosome], K), 20)
+    kmers |= dict.fromkeys(counted([ring, ring[-100:] + ring[:100]], K), 60)
+    kmers |= dict.fromkeys(counted([ring[-90:-40] + repeat + ring[90:140]], K), 60)
+    kmers |= dict.fromkeys(counted([repeat], K), 120)
+    pieces = oracle.graph(kmers, K)
+    found = unique_pieces(pieces)
+    depths = pieces.depths // DEPTH_UNIT
+    assert found[depths <= 20].all()
+    assert found[(depths == 60) & (pieces.lengths > 250)].all() == unique
+    assert not found[depths > 100].any()
+
+
 def test_one_pair_joins_for_a_patch_only() -> None:
     """One pair makes an open join, where so few are wanted; a path needs more."""
     repeat = GENOME[2980:3060]
