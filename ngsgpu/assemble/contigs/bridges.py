@@ -5,8 +5,8 @@ lie on two unique pieces say which follows which, and how far away. Two ends are
 the other's next neighbour beyond doubt; and one path through the graph has about the length that
 the pairs say. Of several such paths, as where copies of a repeat differ inside, the only one is
 taken of which the length is in keeping with the pairs; or pairs choose, of which one mate lies on
-an end and the other on what only one path passes. Ends for which there is no such path can make
-scaffolds.
+an end and the other on what only one path passes; or length and depth together. Ends for which
+there is no such path may get a patch, or make scaffolds.
 """
 
 from __future__ import annotations

@@ -25,7 +25,8 @@ LOW_DEPTH: Final = 18
 k = 31. Of a k-mer's true copies then more than a few in a million are single, so that those seen
 once count, and k begins at 21, which the ends of more reads share. This, the windows and the pairs
 below were chosen on parts of E. coli K-12 MG1655 and S. aureus USA300 (2 x 100, 10- to 40-fold) and
-checked on others: see docs/assemble.md."""
+checked on others. How contigs are joined at low coverage was chosen on four more, too, and checked
+on parts of ten others: see docs/assemble.md."""
 
 _LOW_KMER: Final = 21
 _LEAST_DEPTH: Final = 8
