@@ -124,6 +124,7 @@ class _Search:
     ) -> None:
         self._pieces, self._places, self._libraries = pieces, places, libraries
         self._unique, self._least = unique, least
+        self._depths = pieces.copy_depths()
         self._support: Support | None = None
 
     def path(self, source: int, target: int, gap: int, error: int) -> Path | None:
@@ -168,9 +169,11 @@ class _Search:
     ) -> list[Path]:
         """The path that pairs choose, or their gap together with the depth of what it passes."""
         self._support = self._support or Support(self._pieces, self._places, self._libraries)
-        return self._support.chosen(paths, source, target, self._least) or Copies(
-            self._pieces, paths, source, target
-        ).chosen(paths, gap, error)
+        chosen = self._support.chosen(paths, source, target, self._least)
+        if not chosen:
+            one = int(self._depths[source >> 1])
+            chosen = Copies(self._pieces, paths, source, target, one).chosen(paths, gap, error)
+        return chosen
 
 
 class Support:
@@ -215,10 +218,13 @@ class Copies:
         paths: all between two ends that may be meant.
         source: the first end.
         target: the second end.
+        one: depth of one copy.
     """
 
-    def __init__(self, pieces: Pieces, paths: list[Path], source: int, target: int) -> None:
-        typical = max(1, int(pieces.copy_depths()[source >> 1])) / DEPTH_UNIT
+    def __init__(
+        self, pieces: Pieces, paths: list[Path], source: int, target: int, one: int
+    ) -> None:
+        typical = max(1, one) / DEPTH_UNIT
         # Coverage depends on the sequence as well, so that more depth does not tell more.
         self._one = min(typical, _MOST_DEPTH)
         self._depths = pieces.depths * (self._one / typical / DEPTH_UNIT)

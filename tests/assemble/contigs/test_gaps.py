@@ -181,7 +181,9 @@ def test_paths_by_gap_and_depth(depth: int, error: int, units: int | None) -> No
     pieces, source, target, paths = tandem_paths(depth, GENOME[6000:8000])
     sizes = [size for size, _ in paths]
     assert len(paths) >= 3
-    chosen = Copies(pieces, paths[:3], source, target).chosen(paths[:3], sizes[1] + 10, error)
+    chosen = Copies(pieces, paths[:3], source, target, 20 * DEPTH_UNIT).chosen(
+        paths[:3], sizes[1] + 10, error
+    )
     assert [size for size, _ in chosen] == ([] if units is None else [sizes[units - 1]])
 
 
@@ -189,9 +191,14 @@ def test_depth_tells_less_of_what_is_elsewhere() -> None:
     """A spacer that goes on elsewhere may be there for that: that no path passes it is possible."""
     pieces, source, target, paths = tandem_paths(20, SPACER[-80:] + GENOME[6000:8000])
     gap = paths[1][0] - 30
-    assert Copies(pieces, paths[:2], source, target).chosen(paths[:2], gap, 60) == []
+    assert (
+        Copies(pieces, paths[:2], source, target, 20 * DEPTH_UNIT).chosen(paths[:2], gap, 60) == []
+    )
     pieces, source, target, paths = tandem_paths(20, GENOME[6000:8000])
-    assert Copies(pieces, paths[:2], source, target).chosen(paths[:2], gap, 60) == paths[1:2]
+    assert (
+        Copies(pieces, paths[:2], source, target, 20 * DEPTH_UNIT).chosen(paths[:2], gap, 60)
+        == paths[1:2]
+    )
 
 
 @pytest.mark.parametrize(("depths", "single"), [((30, 14), True), ((30, 40), False)])
