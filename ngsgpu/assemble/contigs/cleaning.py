@@ -38,7 +38,7 @@ _LONG: Final = 4
 
 _LEAST_UNIT: Final = 9
 _PERIODIC: Final = 21
-"""Units of tandem repeats from this size on, of which so many bases follow each other."""
+"""The shortest unit of a tandem repeat, and bases that have to agree with those a unit before."""
 
 _LEAST_ALLELES: Final = 20
 _ALLELE_BASES: Final = 20_000

@@ -14,8 +14,8 @@ from ngsgpu.assemble.contigs.pieces import Paths, Pieces, begin_of, end_of
 
 _REPEATED: Final = 21
 _NEARER: Final = 4
-"""Where what joins two ends has so many bases twice, repeats follow each other: with one more or
-less of them, it must be farther from what the pairs say, by four standard errors."""
+"""Where what joins two ends has 21 bases twice, repeats follow each other: with one more or less of
+them, it must be farther from what the pairs say, by four standard errors."""
 
 LEAST_ERROR: Final = 3
 """The error of a gap is not taken to be smaller than this."""
@@ -144,7 +144,14 @@ def is_tandem(
 
 
 def spelled(pieces: Pieces, source: int, steps: Sequence[int], target: int) -> NDArray[np.uint8]:
-    """The codes of a path between two ends, with k - 1 bases of either."""
+    """The codes of a path between two ends, with k - 1 bases of either.
+
+    Args:
+        pieces: the graph.
+        source: the first end.
+        steps: directions between.
+        target: the second end.
+    """
     overlap = pieces.k - 1
     parts = [begin_of(pieces, d, int(pieces.lengths[d >> 1])) for d in steps]
     parts = [end_of(pieces, source, overlap), *parts, begin_of(pieces, target, overlap)]

@@ -33,8 +33,8 @@ _RATIO: Final = 2
 
 _LEAST_ON: Final = 20
 _UNLIKE: Final = 8
-"""Of a read that goes on behind an end, so many bases are on the piece, and an eighth at most of
-these differ from it."""
+"""Bases that a read which goes on behind an end has on the piece, at least; an eighth of these, at
+most, differ from it."""
 
 
 class LocalReads:
