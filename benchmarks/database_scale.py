@@ -3,10 +3,10 @@
     python -m benchmarks.database_scale --references genomes/*.fna.gz --copies 446 --partitions 8 \
         --pairs 15.3e6 -t 16 --backends cuda -o out.json
 
-References are given genomes and mutated copies of them (``harness.copies``), each a strain of its
-own; reads are pairs of 2 x 100 bases of the given genomes, in plain files and .gz, with ``--wrong``
-of the bases substituted. Whole processes are measured, inputs in the page cache. Backends must
-call all reads alike, otherwise the exit status is 1.
+References are given genomes and mutated copies of them (``harness.copies``), each a separate
+strain; reads are pairs of 2 x 100 bases of the given genomes, in plain files and .gz, with
+``--wrong`` of the bases substituted. Whole processes are measured, inputs in the page cache.
+Backends must call all reads alike, otherwise the exit status is 1.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ COMMANDS: Final = {
 READ_TWICE: Final = ("assemble",)
 """Commands that refuse streams."""
 FILES_ON_GPU: Final = ("trim", "merge", "deplete", "chain")
-"""Those that refuse them on a GPU."""
+"""Commands that refuse them on a GPU."""
 GPU_MEMORY: Final = "4G"
 """Of each run, so that runs at the same time do not take it from each other."""
 INTERLEAVED_IN: Final = ("trim", "merge")
