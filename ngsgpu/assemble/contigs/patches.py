@@ -97,7 +97,8 @@ def patched(
 
 def _patch(pieces: Pieces, join: Join, local: LocalReads) -> Patch | None:
     """The patch of an open join, if there is no doubt."""
-    slack = SLACK + 3 * join.error
+    # The fewer pairs there are, the wider is what they allow, and a repeat's unit fits in.
+    slack = SLACK + (2 if join.pairs in _FEW else 3) * join.error
     low, high = join.gap - slack, join.gap + slack
     patch = _overlapping(pieces, join, local, low, high)
     if patch is None:
