@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 
 from ngsgpu.jit import Integer, njit
 from ngsgpu.sequence.kmers import roll
+from ngsgpu.spectrum.kmers.reads import UNKNOWN, ReadSpace, find_levels
+from ngsgpu.spectrum.kmers.solid import RARE, SOLID, STRONG, Solid, level_of
 from ngsgpu.spectrum.params import SearchRules
-from ngsgpu.spectrum.reads import UNKNOWN, ReadSpace, find_levels
 from ngsgpu.spectrum.rules.walk import AMBIGUOUS, COMPLETE, NONE, WalkSpace, changes_in, find_way
-from ngsgpu.spectrum.solid import RARE, SOLID, STRONG, Solid, level_of
 
 _ANY: Final = 256
 """Above any quality."""
@@ -33,8 +33,9 @@ def _is_safe(
     """Whether the k-mers that hold the changed base ``at`` suffice as evidence.
 
     A base of good quality near the end of the read is confirmed by few k-mers, and a base of low
-    quality in front of it may be what is wrong. If other reads have
-    most k-mers of a base of good quality, most of the new ones must be strong.
+    quality in front of it may be what is wrong. If other reads have most k-mers of a base of good
+    quality, most of the new ones must be strong; and one of ``end_quality`` stays, since errors of
+    that quality hardly ever meet, but rare strains have such bases.
     """
     score = read.scores[at]
     checks = min(rules.kmer, end - at)
@@ -52,7 +53,7 @@ def _is_safe(
     for i in range(at, at + checks):
         rare += read.before[i - rules.kmer + 1] >= RARE
         strong += walk.best_level[i - first] == STRONG
-    return 2 * rare <= checks or 2 * strong > checks
+    return 2 * rare <= checks or (score < rules.end_quality and 2 * strong > checks)
 
 
 @njit(nogil=True, cache=True)
