@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.assemble.contigs.pieces import DEPTH_UNIT, GraphArrays, Pieces, compacted
+from ngsgpu.assemble.contigs.pieces import DEPTH_UNIT, GraphArrays, Pieces, base_of, compacted
 from ngsgpu.declared.options import value
 from ngsgpu.declared.values import parameters
 from ngsgpu.jit import Integer, njit
@@ -28,8 +28,18 @@ _SEEN_TWICE: Final = 2 * DEPTH_UNIT
 """Depth below which a piece is what a single read says. Where coverage is low, what is right beside
 an error may be in two reads, or in one as well: the ratios of a deep genome would leave both."""
 
+_SEEN_THRICE: Final = 3 * DEPTH_UNIT
+"""Depth from which on ``sure_ratio`` holds."""
+
 _WEAK_ONCE: Final = 2
 _CLEARLY: Final = 3
+_LONG: Final = 4
+"""Pieces of this number of k-mer lengths and more are as deep as the genome is there."""
+
+_LEAST_UNIT: Final = 9
+_PERIODIC: Final = 21
+"""The shortest unit of a tandem repeat, and bases that have to agree with those a unit before."""
+
 _LEAST_ALLELES: Final = 20
 _ALLELE_BASES: Final = 20_000
 """Alleles from which on a sample has two: in all, and one for this number of bases. Haploid genomes
@@ -58,6 +68,12 @@ class CleaningParameters:
         "Of two pieces between the same neighbours and of like length, one goes if it is less than "
         "half as deep as most of the genome, and this many times less than the other, or just less "
         "if only one read has it; 1 leaves one piece in any case; 0 keeps both.",
+        least=0,
+    )
+    sure_ratio: int = value(
+        0,
+        "Where coverage is low: what three reads have goes only beside pieces this many times as "
+        "deep; 0: it is like everything else. Errors are there three times in deep repeats alone.",
         least=0,
     )
     scrap_bases: int = value(
@@ -95,7 +111,8 @@ def cleaned(pieces: Pieces, parameters: CleaningParameters, counts: Cleaned) -> 
         marks = np.zeros(len(pieces), dtype=np.uint8)
         mark(
             pieces.arrays, parameters.tip_kmers, parameters.tip_ratio, parameters.weak_ratio,
-            parameters.bubble_ratio, parameters.scrap_bases, typical, whole, marks,
+            parameters.bubble_ratio, parameters.sure_ratio, parameters.scrap_bases, typical, whole,
+            marks,
         )  # fmt: skip
         found = np.bincount(marks, minlength=5)
         counts.tips += int(found[TIP])
@@ -163,7 +180,8 @@ def has_better_twin(
         piece: the piece.
         ratio: how much deeper the other one is.
         slack: bases by which the lengths may differ.
-        most: depth of both, at most, unless one is ``_CLEARLY`` times as deep as the other.
+        most: depth of both, at most, unless one is ``_CLEARLY`` times as deep as the other, or both
+            neighbours are long and not deeper.
     """
     lengths, depths = graph.lengths, graph.depths
     link_starts, links = graph.link_starts, graph.links
@@ -172,6 +190,11 @@ def has_better_twin(
         return False
     after = links[link_starts[d]]
     back = links[link_starts[d + 1]] ^ 1
+    # Of a short piece the depth is left to chance; what lies beside copies of a repeat is one too.
+    in_one_copy = (
+        min(lengths[after >> 1], lengths[back >> 1]) >= _LONG * graph.k
+        and max(depths[after >> 1], depths[back >> 1]) <= most
+    )
     for i in range(link_starts[back], link_starts[back + 1]):
         twin = links[i]
         if (
@@ -183,10 +206,30 @@ def has_better_twin(
             and depths[twin >> 1] >= ratio * depths[piece]
             and is_stronger(lengths, depths, twin >> 1, piece)
             and (
-                depths[twin >> 1] + depths[piece] <= most
+                in_one_copy
+                or depths[twin >> 1] + depths[piece] <= most
                 or depths[twin >> 1] >= _CLEARLY * depths[piece]
             )
         ):
+            return True
+    return False
+
+
+@njit(nogil=True, cache=True)
+def goes_on_in_tandem(graph: GraphArrays, d: int) -> bool:
+    """Whether the first k bases of a direction end in a tandem repeat.
+
+    Where a tandem repeat is longer than reads, the graph goes round in it. If a window is in no
+    read, the round looks like a tip; and without it, the repeat would seem to be k bases long.
+    """
+    k, bases, starts = graph.k, graph.bases, graph.starts
+    for unit in range(_LEAST_UNIT, k - _PERIODIC + 1):
+        i = k - 1
+        while i >= k - _PERIODIC and base_of(bases, starts, d, i) == base_of(
+            bases, starts, d, i - unit
+        ):
+            i -= 1
+        if i < k - _PERIODIC:
             return True
     return False
 
@@ -231,6 +274,7 @@ def mark(
     tip_ratio: int,
     weak_ratio: int,
     bubble_ratio: int,
+    sure_ratio: int,
     scrap_bases: int,
     typical: int,
     whole: int,
@@ -244,6 +288,7 @@ def mark(
         tip_ratio: see ``CleaningParameters``.
         weak_ratio: see ``CleaningParameters``.
         bubble_ratio: see ``CleaningParameters``.
+        sure_ratio: see ``CleaningParameters``.
         scrap_bases: see ``CleaningParameters``.
         typical: depth of what is no error; at half of it and more, no piece is as rare as errors.
         whole: depth of most of the genome; alternatives deeper than 1.5 times this in all are of
@@ -262,16 +307,19 @@ def mark(
             if alone or lengths[piece] < scrap_bases or (scarce and lengths[piece] < tip_kmers * k):
                 marks[piece] = SCRAP
             continue
+        sure = sure_ratio if depths[piece] >= _SEEN_THRICE else 0
         if ahead == 0 or behind == 0:
             linked = d if ahead > 0 else d + 1
-            if lengths[piece] < tip_kmers * k and has_stronger_predecessors(
-                graph, linked, 1 if scarce else tip_ratio
+            if (
+                lengths[piece] < tip_kmers * k
+                and has_stronger_predecessors(graph, linked, max(sure, 1 if scarce else tip_ratio))
+                and not goes_on_in_tandem(graph, linked ^ 1)
             ):
                 marks[piece] = TIP
             continue
         rare = 2 * depths[piece] < typical
         once = depths[piece] < _SEEN_TWICE
-        weak = min(_WEAK_ONCE, weak_ratio) if once else weak_ratio
+        weak = max(sure, min(_WEAK_ONCE, weak_ratio) if once else weak_ratio)
         if (
             rare
             and lengths[piece] <= 3 * k
@@ -280,6 +328,8 @@ def mark(
         ):
             marks[piece] = WEAK
         elif (bubble_ratio == 1 or (bubble_ratio > 1 and rare)) and has_better_twin(
-            graph, piece, 1 if once else bubble_ratio, max(8, lengths[piece] // 20), most
-        ):
+            graph, piece,
+            1 if once or bubble_ratio == 1 else max(sure, bubble_ratio),
+            max(8, lengths[piece] // 20), most,
+        ):  # fmt: skip
             marks[piece] = BUBBLE

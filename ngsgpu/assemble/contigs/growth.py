@@ -25,7 +25,8 @@ LOW_DEPTH: Final = 18
 k = 31. Of a k-mer's true copies then more than a few in a million are single, so that those seen
 once count, and k begins at 21, which the ends of more reads share. This, the windows and the pairs
 below were chosen on parts of E. coli K-12 MG1655 and S. aureus USA300 (2 x 100, 10- to 40-fold) and
-checked on others: see docs/assemble.md."""
+checked on others. How contigs are joined at low coverage was chosen on four more, too, and checked
+on parts of ten others: see docs/assemble.md."""
 
 _LOW_KMER: Final = 21
 _LEAST_DEPTH: Final = 8
@@ -34,7 +35,18 @@ _LEAST_LOW_DEPTH: Final = 3
 pairs bridge what a longer k would resolve. Where coverage is low, there are too few pairs for many
 short repeats, and patches put back what windows lack."""
 
-BUBBLE_RATIOS: Final = {"errors": 3, "merge": 1, "keep": 0}
+_SURE_RATIO: Final = 16
+"""Where coverage is low: what three reads have is an error only beside what is this much deeper. Of
+E. coli and S. aureus, as of S. enterica and M. tuberculosis, on which it was checked, every piece
+that cleaning took and three reads have was right."""
+
+BUBBLE_RATIOS: Final = {"auto": 3, "errors": 3, "merge": 1, "keep": 0}
+
+
+_OUTCOMES: Final = {
+    "auto": "contigs have the more frequent one; with `bubbles='errors'` they end at each of them",
+    "errors": "contigs end at each of them; `bubbles='merge'` keeps the more frequent one",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,10 +101,14 @@ def grow(
     """
     rounds: list[Round] = []
     cleaning = CleaningParameters(
-        bubble_ratio=BUBBLE_RATIOS[parameters.bubbles], scrap_bases=parameters.min_contig
+        bubble_ratio=BUBBLE_RATIOS[parameters.bubbles],
+        sure_ratio=_SURE_RATIO if is_low else 0,
+        scrap_bases=parameters.min_contig,
     )
     if _is_mixed(pieces, parameters):
-        cleaning = replace(cleaning, alleles=2)
+        merges = parameters.bubbles == "auto"
+        ratio = BUBBLE_RATIOS["merge"] if merges else cleaning.bubble_ratio
+        cleaning = replace(cleaning, alleles=2, bubble_ratio=ratio)
 
     def clean(graph: Pieces) -> Pieces:
         counts = Cleaned()
@@ -114,16 +130,15 @@ def grow(
 
 
 def _is_mixed(pieces: Pieces, parameters: AssemblyParameters) -> bool:
-    """Whether the reads are of a diploid, or of strains; says so where contigs end at alleles."""
+    """Whether the reads are of a diploid, or of strains; says what that does to contigs."""
     usual = CleaningParameters(scrap_bases=parameters.min_contig)
     if not has_alleles(cleaned(pieces, usual, Cleaned())):
         return False
-    if parameters.bubbles == "errors":
+    if parameters.bubbles in _OUTCOMES:
         _LOG.warning(
             "many places have two alternatives that share the coverage, as of a diploid or of two "
-            "strains, and contigs end at each of them; `bubbles='merge'` keeps the more frequent "
-            "one"
-        )
+            "strains, and %s", _OUTCOMES[parameters.bubbles],
+        )  # fmt: skip
     return True
 
 

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.assemble.contigs.pieces import Paths, Pieces
+from ngsgpu.assemble.contigs.pieces import Paths, Pieces, begin_of, end_of
+
+_REPEATED: Final = 21
+_NEARER: Final = 4
+"""Where what joins two ends has 21 bases twice, repeats follow each other: with one more or less of
+them, it must be farther from what the pairs say, by four standard errors."""
+
+LEAST_ERROR: Final = 3
+"""The error of a gap is not taken to be smaller than this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +34,7 @@ class Join:
         closed: whether there is such a path.
         pairs: that say so.
         patched: whether the path is a patch.
+        said: bases between, by the pairs alone.
     """
 
     source: int
@@ -35,6 +45,7 @@ class Join:
     closed: bool
     pairs: int
     patched: bool = False
+    said: int = 0
 
     @property
     def steps(self) -> tuple[int, ...]:
@@ -99,6 +110,54 @@ def _parts(pieces: Pieces, join: Join, is_end: Callable[[int], bool]) -> Iterato
         yield replace(join, source=steps[i], target=steps[j], gap=gap, between=between)
 
 
+def words_of(codes: NDArray[np.uint8], size: int) -> NDArray[np.uint64]:
+    """All words of a size, as numbers."""
+    found = np.zeros(max(0, len(codes) - size + 1), dtype=np.uint64)
+    for at in range(size):
+        found = (found << np.uint64(2)) | codes[at : at + len(found)].astype(np.uint64)
+    return found
+
+
+def is_tandem(
+    codes: NDArray[np.uint8], gap: int, said: int, error: int, known: Set[int] = frozenset()
+) -> bool:
+    """Whether a repeat follows itself, and pairs do not tell how often.
+
+    Args:
+        codes: between two ends, with bases of both.
+        gap: bases between the ends.
+        said: bases between, by the pairs.
+        error: standard error of ``said``.
+        known: other gaps, of which it is known that they are wrong.
+    """
+    words = words_of(codes, _REPEATED)
+    order = np.argsort(words, kind="stable")
+    same = words[order[1:]] == words[order[:-1]]
+    own = abs(gap - said)
+    other = [
+        abs(gap + sign * unit - said)
+        for unit in np.unique(np.diff(order)[same]).tolist()
+        for sign in (-1, 1)
+        if gap + sign * unit not in known
+    ]
+    return bool(other) and min(other) < own + _NEARER * max(error, LEAST_ERROR)
+
+
+def spelled(pieces: Pieces, source: int, steps: Sequence[int], target: int) -> NDArray[np.uint8]:
+    """The codes of a path between two ends, with k - 1 bases of either.
+
+    Args:
+        pieces: the graph.
+        source: the first end.
+        steps: directions between.
+        target: the second end.
+    """
+    overlap = pieces.k - 1
+    parts = [begin_of(pieces, d, int(pieces.lengths[d >> 1])) for d in steps]
+    parts = [end_of(pieces, source, overlap), *parts, begin_of(pieces, target, overlap)]
+    return np.concatenate([parts[0], *(each[overlap:] for each in parts[1:])])
+
+
 def bridged(pieces: Pieces, joins: list[Join]) -> Paths:
     """The paths of contigs: pieces in chains of closed joins, and every other piece alone.
 
@@ -110,7 +169,7 @@ def bridged(pieces: Pieces, joins: list[Join]) -> Paths:
         if join.closed:
             after[join.source] = 2 * number
             after[join.target ^ 1] = 2 * number + 1
-    typical = max(1, pieces.typical_depth())
+    typical = np.maximum(1, pieces.copy_depths())
     left = np.maximum(1, (2 * pieces.depths + typical) // (2 * typical))
     for join in joins:
         for d in join.between:

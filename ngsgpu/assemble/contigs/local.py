@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.assemble.contigs.joins import Join
+from ngsgpu.assemble.contigs.joins import Join, words_of
 from ngsgpu.assemble.contigs.pieces import Pieces, begin_of, end_of, turn
 from ngsgpu.assemble.contigs.places import Places
 from ngsgpu.assemble.contigs.reads import Reads, unpack
@@ -29,6 +29,12 @@ quarter as often as most of those that agree with it."""
 
 _RATIO: Final = 2
 """Reads go on by a base that this many times as many have as any other."""
+
+
+_LEAST_ON: Final = 20
+_UNLIKE: Final = 8
+"""Bases that a read which goes on behind an end has on the piece, at least; an eighth of these, at
+most, differ from it."""
 
 
 class LocalReads:
@@ -100,6 +106,30 @@ class LocalReads:
                 return out[0, : max(0, steps - word)].copy(), max(0, word - steps)
         return None
 
+    def overhang(self, d: int) -> NDArray[np.uint8]:
+        """What the reads on a direction have behind its end, as far as most of them agree."""
+        size = int(self._pieces.starts[(d >> 1) + 1] - self._pieces.starts[d >> 1])
+        votes = np.zeros((self.reach, 4), dtype=np.int64)
+        codes = np.empty(self.reach, dtype=np.uint8)
+        for own, is_turned in ((d, False), (d ^ 1, True)):
+            rows, at = self._on(own)
+            lengths = self._reads.lengths[rows].astype(np.int64)
+            over = -at if is_turned else at + lengths - size
+            for row, length, behind in zip(
+                rows[over > 0], lengths[over > 0], over[over > 0], strict=True
+            ):
+                unpack(self._reads.bases, self._reads.starts[row], length, codes)
+                read = turn(codes[:length]) if is_turned else codes[:length]
+                on = end_of(self._pieces, d, int(length - behind))
+                part = read[max(0, length - behind - len(on)) : length - behind]
+                if len(part) < _LEAST_ON or _UNLIKE * int((part != on).sum()) > len(part):
+                    continue
+                new = read[length - behind :]
+                votes[np.arange(len(new)), new] += 1
+        ranked = np.sort(votes, axis=1)
+        sure = ranked[:, 3] > ranked[:, 2]
+        return np.argmax(votes, axis=1)[: int(np.argmin(sure))].astype(np.uint8)
+
     def contradict(self, join: Join, text: NDArray[np.uint8], middle: int) -> bool:
         """Whether reads have a stretch that a patch has not: it goes past what they say is there.
 
@@ -157,14 +187,6 @@ def word_of(codes: NDArray[np.uint8]) -> np.uint64:
     for code in codes.tolist():
         value = 4 * value + code
     return np.uint64(value)
-
-
-def words_of(codes: NDArray[np.uint8], size: int) -> NDArray[np.uint64]:
-    """All words of a size, as numbers."""
-    found = np.zeros(max(0, len(codes) - size + 1), dtype=np.uint64)
-    for at in range(size):
-        found = (found << np.uint64(2)) | codes[at : at + len(found)].astype(np.uint64)
-    return found
 
 
 @njit(nogil=True, cache=True)

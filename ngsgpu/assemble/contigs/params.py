@@ -10,7 +10,7 @@ from ngsgpu.declared.values import parameters
 from ngsgpu.errors import UsageError
 from ngsgpu.kmers.params import MAX_COUNT
 
-Bubbles = Literal["errors", "merge", "keep"]
+Bubbles = Literal["auto", "errors", "merge", "keep"]
 Names = Literal["ngsgpu", "shovill"]
 
 MAX_KMER: Final = 501
@@ -41,10 +41,10 @@ class AssemblyParameters:
         0, "Q", "Do not count k-mers that have a base of lower quality.", least=0, most=93
     )
     bubbles: Bubbles = option(
-        "errors",
-        "errors|merge|keep",
+        "auto",
+        "auto|errors|merge|keep",
         "Alternatives of like length: drop those as rare as errors, all but the most frequent, or "
-        "none.",
+        "none; auto: merge where reads are of a diploid or of strains, else errors.",
     )
     min_contig: int = option(200, "N", "Leave out shorter contigs.", least=1)
     names: Names = option(
@@ -56,7 +56,7 @@ class AssemblyParameters:
         5, "Pairs or reads that join two pieces over a repeat, at least.", least=1
     )
     min_low_pairs: int = value(
-        3,
+        2,
         "The same where coverage is low, of two pieces of which neither has more to another one.",
         least=1,
     )

@@ -25,6 +25,7 @@ DEPTH_UNIT: Final = 256
 """Depths are stored in units of 1 / DEPTH_UNIT."""
 
 _LONG: Final = 1000
+_PLASMID: Final = 2000
 _PART: Final = 1 << 12
 """Pieces that a task writes."""
 
@@ -89,15 +90,62 @@ class Pieces:
 
         Errors have few k-mers of reads, however many pieces they make.
         """
-        lengths = self.lengths
-        mass = (lengths - (self.k - 1)) * self.depths
+        return self._typical(np.arange(len(self)))
+
+    def _typical(self, rows: NDArray[np.int64]) -> int:
+        """``typical_depth`` of some pieces."""
+        lengths, depths = self.lengths[rows], self.depths[rows]
+        mass = (lengths - (self.k - 1)) * depths
         long = np.where(lengths >= _LONG, mass, 0)
         counted = long if 2 * int(long.sum()) >= int(mass.sum()) else mass
         if not len(counted):
             return 0
-        order = np.argsort(self.depths, kind="stable")
+        order = np.argsort(depths, kind="stable")
         sums = np.cumsum(counted[order])
-        return int(self.depths[order][np.searchsorted(sums, sums[-1] / 2)])
+        return int(depths[order][np.searchsorted(sums, sums[-1] / 2)])
+
+    def copy_depths(self) -> NDArray[np.int64]:
+        """Depth of one copy of what each piece is a part of: int64[n], in ``DEPTH_UNIT``.
+
+        That is the typical depth; but what no link joins to the rest and is deeper is a plasmid of
+        many copies, if it is long enough.
+        """
+        typical = self.typical_depth()
+        found = np.full(len(self), typical, dtype=np.int64)
+        parts = np.zeros(len(self), dtype=np.int64)
+        find_parts(self.link_starts, self.links, parts)
+        bases = np.bincount(parts, weights=self.lengths - (self.k - 1), minlength=1)
+        for part in np.flatnonzero(bases >= _PLASMID).tolist():
+            rows = np.flatnonzero(parts == part)
+            own = self._typical(rows)
+            if 2 * own > 3 * typical:
+                found[rows] = own
+        return found
+
+
+@njit(nogil=True, cache=True)
+def find_parts(
+    link_starts: NDArray[np.int64], links: NDArray[np.int64], parts: NDArray[np.int64]
+) -> None:
+    """Write the number of the first piece that links lead to from each piece, over any others."""
+    seen = np.zeros(len(parts), dtype=np.bool_)
+    stack = np.empty(len(parts), dtype=np.int64)
+    for first in range(len(parts)):
+        if seen[first]:
+            continue
+        seen[first] = True
+        stack[0] = first
+        used = 1
+        while used > 0:
+            used -= 1
+            piece = stack[used]
+            parts[piece] = first
+            for i in range(link_starts[2 * piece], link_starts[2 * piece + 2]):
+                other = links[i] >> 1
+                if not seen[other]:
+                    seen[other] = True
+                    stack[used] = other
+                    used += 1
 
 
 def pieces_of(graph: Graph, unitigs: Unitigs, threads: int = 1) -> Pieces:

@@ -331,8 +331,10 @@ def _bridged(
     if insert is not None:
         least = parameters.min_pairs
         few = parameters.min_low_pairs if is_low else least
-        joins = find_joins(pieces, places, libraries, unique_pieces(pieces), least, few)
+        unique = unique_pieces(pieces)
+        joins = find_joins(pieces, places, libraries, unique, least, few, lone=is_low)
         pieces, joins = patched(pieces, joins, reads, places, libraries.longest)
+        joins = [join for join in joins if join.closed or join.pairs >= few]
     # Patches have joined some ends, and other pieces are behind these.
     dead = np.diff(pieces.link_starts).reshape(-1, 2)[:, ::-1] == 0
     cuts = np.zeros(dead.shape, dtype=np.int64)

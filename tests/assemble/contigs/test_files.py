@@ -191,7 +191,7 @@ def test_alleles_and_single_reads(tmp_path: Path, ngsgpu: Commands) -> None:
         tmp_path / "s.fa", "".join(f">{i}\n{own}\n" for i, own in enumerate(reads)).encode()
     )
     out = tmp_path / "c.fa"
-    for choice, alleles in (("errors", 2), ("keep", 2), ("merge", 1)):
+    for choice, alleles in (("auto", 2), ("errors", 2), ("keep", 2), ("merge", 1)):
         done = ngsgpu(
             "assemble", "-q", "-s", path, "-k", "31,51", "--bubbles", choice, "--min-contig", 50,
             "-o", out,
@@ -207,6 +207,35 @@ def test_alleles_and_single_reads(tmp_path: Path, ngsgpu: Commands) -> None:
         if choice == "errors":
             both = GENOME + "N" + other
             assert all(own in both or reverse_complement(own) in both for own in found)
+
+
+def test_a_diploid_is_merged(tmp_path: Path, ngsgpu: Commands) -> None:
+    """By default contigs go on over the alleles of a diploid, and a warning says so."""
+    genome = "".join(random.Random(8).choices("ACGT", k=6000))
+    text = list(genome)
+    for at in range(150, 5900, 200):
+        text[at] = "ACGT"["ACGT".index(text[at]) - 1]
+    other = "".join(text)
+    one, two = written(tmp_path, pairs([genome, other], 25, 3))
+    sizes = []
+    for choice, words in ((), "contigs have the more frequent one"), (
+        ("--bubbles", "errors"), "contigs end at each of them",
+    ):  # fmt: skip
+        done = ngsgpu("assemble", "-q", "-i", one, "-I", two, "-o", tmp_path / "c.fa", *choice)
+        assert done.status == 0
+        assert "two alternatives that share the coverage" in done.err
+        assert words in done.err
+        own = contigs(tmp_path / "c.fa").values()
+        sizes.append(max(map(len, own)))
+        for bases in own:
+            bases = max(
+                bases, reverse_complement(bases), key=lambda own: own[:20] in genome + other
+            )
+            at = max(genome.find(bases[:20]), other.find(bases[:20]))
+            assert all(
+                base in pair for base, *pair in zip(bases, genome[at:], other[at:], strict=False)
+            )
+    assert sizes[0] > 5500 > 1000 > sizes[1]
 
 
 def test_scaffolds_and_coverage(tmp_path: Path, ngsgpu: Commands) -> None:

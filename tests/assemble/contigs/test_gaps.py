@@ -7,6 +7,13 @@ import random
 import numpy as np
 import pytest
 
+from ngsgpu.assemble.contigs.bridges import (
+    Copies,
+    Path,
+    find_joins,
+    paths_between,
+    unique_pieces,
+)
 from ngsgpu.assemble.contigs.gaps import libraries_of, linked
 from ngsgpu.assemble.contigs.joins import Join, bridged, split
 from ngsgpu.assemble.contigs.local import LocalReads
@@ -136,6 +143,116 @@ def test_a_circle_over_a_repeat() -> None:
     pieces = pieces_of_lengths(2000, 80)
     paths = bridged(pieces, [Join(0, 0, 20, 5, (2,), True, 9)])
     assert (paths.steps.tolist(), paths.circles) == ([0, 2], frozenset([0]))
+
+
+ONE, TWO, UNIT, SPACER = GENOME[:400], GENOME[1000:1400], GENOME[4200:4300], GENOME[5200:5300]
+
+
+def tandem_paths(depth: int, elsewhere: str) -> tuple[Pieces, int, int, list[Path]]:
+    """Two ends, between which a unit follows itself after a spacer; and the paths between them.
+
+    Args:
+        depth: of the spacer; that of the ends is 20, and that of the unit 20 more.
+        elsewhere: what is also there.
+    """
+    kmers = {kmer: 20 for own in (ONE + UNIT, UNIT + TWO) for kmer in counted([own], K)}
+    kmers |= dict.fromkeys(counted([UNIT + SPACER + UNIT], K), depth)
+    kmers |= dict.fromkeys(counted([UNIT], K), depth + 20)
+    kmers |= {kmer: 20 for kmer in counted([elsewhere], K) if kmer not in kmers}
+    pieces = oracle.graph(kmers, K)
+    own = oracle.directions(pieces)
+    source = next(d for d, bases in enumerate(own) if bases.startswith(ONE[:K]))
+    target = next(d for d, bases in enumerate(own) if bases.endswith(TWO[-K:]))
+    ends = np.zeros(len(pieces), dtype=np.bool_)
+    ends[[source >> 1, target >> 1]] = True
+    number, sizes, starts, steps = paths_between(pieces.arrays, ends, source, target, -50, 800, 8)
+    paths = [
+        (int(sizes[i]), tuple(steps[starts[i] : starts[i + 1]].tolist())) for i in range(number)
+    ]
+    return pieces, source, target, sorted(paths)
+
+
+@pytest.mark.parametrize(
+    ("depth", "error", "units"),
+    [(20, 60, 2), (20, 15, 2), (40, 60, None), (40, 20, 2), (20, 400, None)],
+)
+def test_paths_by_gap_and_depth(depth: int, error: int, units: int | None) -> None:
+    """Where pairs leave a doubt about the number of units, the depth of the spacer tells."""
+    pieces, source, target, paths = tandem_paths(depth, GENOME[6000:8000])
+    sizes = [size for size, _ in paths]
+    assert len(paths) >= 3
+    chosen = Copies(pieces, paths[:3], source, target, 20 * DEPTH_UNIT).chosen(
+        paths[:3], sizes[1] + 10, error
+    )
+    assert [size for size, _ in chosen] == ([] if units is None else [sizes[units - 1]])
+
+
+def test_depth_tells_less_of_what_is_elsewhere() -> None:
+    """A spacer that goes on elsewhere may be there for that: that no path passes it is possible."""
+    pieces, source, target, paths = tandem_paths(20, SPACER[-80:] + GENOME[6000:8000])
+    gap = paths[1][0] - 30
+    assert (
+        Copies(pieces, paths[:2], source, target, 20 * DEPTH_UNIT).chosen(paths[:2], gap, 60) == []
+    )
+    pieces, source, target, paths = tandem_paths(20, GENOME[6000:8000])
+    assert (
+        Copies(pieces, paths[:2], source, target, 20 * DEPTH_UNIT).chosen(paths[:2], gap, 60)
+        == paths[1:2]
+    )
+
+
+@pytest.mark.parametrize(("depths", "single"), [((30, 14), True), ((30, 40), False)])
+def test_alternatives_are_one_copy_each(depths: tuple[int, int], single: bool) -> None:
+    """Of two copies that differ, one may be deeper by chance; both together are not."""
+    other = GENOME[:300] + GENOME[800] + GENOME[301:600]
+    other = other if other != GENOME[:600] else GENOME[:300] + GENOME[801] + GENOME[301:600]
+    kmers = {kmer: sum(depths) for kmer in counted([GENOME[:600]], K)}
+    window = slice(300 - K + 1, 300 + K)
+    kmers |= dict.fromkeys(counted([GENOME[window]], K), depths[0])
+    kmers |= dict.fromkeys(counted([other[window]], K), depths[1])
+    kmers |= dict.fromkeys(counted([GENOME[3000:6000]], K), 20)
+    pieces = oracle.graph(kmers, K)
+    unique = unique_pieces(pieces)
+    rows = [i for i, own in enumerate(oracle.sequences(pieces)) if len(own) == 2 * K - 1]
+    assert len(rows) == 2
+    assert all(unique[rows]) == single
+
+
+@pytest.mark.parametrize(("size", "unique"), [(2500, True), (1200, False)])
+def test_plasmids(size: int, unique: bool) -> None:
+    """What is not linked to the rest and deep is a plasmid, if it is long; else it is a repeat."""
+    ring, repeat = GENOME[5000 : 5000 + size], GENOME[5600:5680]
+    chromosome = "".join(random.Random(6).choices("ACGT", k=12_000))
+    kmers = dict.fromkeys(counted([chromosome], K), 20)
+    kmers |= dict.fromkeys(counted([ring, ring[-100:] + ring[:100]], K), 60)
+    kmers |= dict.fromkeys(counted([ring[-90:-40] + repeat + ring[90:140]], K), 60)
+    kmers |= dict.fromkeys(counted([repeat], K), 120)
+    pieces = oracle.graph(kmers, K)
+    found = unique_pieces(pieces)
+    depths = pieces.depths // DEPTH_UNIT
+    assert found[depths <= 20].all()
+    assert found[(depths == 60) & (pieces.lengths > 250)].all() == unique
+    assert not found[depths > 100].any()
+
+
+def test_one_pair_joins_for_a_patch_only() -> None:
+    """One pair makes an open join, where so few are wanted; a path needs more."""
+    repeat = GENOME[2980:3060]
+    kmers = dict.fromkeys(counted([GENOME[7000:7100] + repeat + GENOME[7200:7300]], K), 20)
+    kmers |= dict.fromkeys(counted([GENOME[:6000]], K), 20)
+    kmers |= dict.fromkeys(counted([repeat], K), 40)
+    pieces = oracle.graph(kmers, K)
+    reads = pairs_of(GENOME[:2900], 150, 1) + pairs_of(GENOME[3200:6000], 150, 2)
+    joins = []
+    for number in (1, 2):
+        across = [GENOME[2870:2970], reverse_complement(GENOME[3070:3170])] * number
+        held = oracle.held(reads + across, 300 + number)
+        places = place_reads(pieces, held, len(held), 1, sampled=0)
+        libraries = libraries_of(pieces, places, [300 + number])
+        unique = unique_pieces(pieces)
+        assert number > 1 or not find_joins(pieces, places, libraries, unique, 5, 2)
+        joins += find_joins(pieces, places, libraries, unique, 5, 2, lone=True)
+    assert [(join.closed, join.pairs) for join in joins] == [(False, 1), (True, 2)]
 
 
 def test_votes() -> None:

@@ -82,9 +82,10 @@ def test_raised(seed: int, k: int, step: int, threads: int, keeps_only: bool) ->
     tips=st.sampled_from([2, 4]),
     ratio=st.sampled_from([1, 2, 4]),
     bubbles=st.sampled_from([0, 1, 3]),
+    sure=st.sampled_from([0, 2, 5]),
 )
 @examples(60)
-def test_marks(seed: int, k: int, tips: int, ratio: int, bubbles: int) -> None:
+def test_marks(seed: int, k: int, tips: int, ratio: int, bubbles: int, sure: int) -> None:
     rng = random.Random(seed)
     kmers = {kmer: rng.choice([1, 1, 3, 9]) for kmer in counted(world(seed, k), k)}
     pieces = oracle.graph(kmers, k)
@@ -92,10 +93,10 @@ def test_marks(seed: int, k: int, tips: int, ratio: int, bubbles: int) -> None:
     whole = typical * rng.choice([1, 2])
     marks = np.zeros(len(pieces), dtype=np.uint8)
     mark(
-        pieces.arrays, tips, 5 - ratio, ratio, bubbles, 3 * k, typical, whole, marks,
+        pieces.arrays, tips, 5 - ratio, ratio, bubbles, sure, 3 * k, typical, whole, marks,
     )  # fmt: skip
     assert marks.tolist() == oracle.marks(
-        pieces, tips, 5 - ratio, ratio, bubbles, 3 * k, typical, whole
+        pieces, tips, 5 - ratio, ratio, bubbles, sure, 3 * k, typical, whole
     )
 
 
@@ -170,6 +171,42 @@ def test_copies_that_differ_are_no_alleles() -> None:
     assert alleles(pieces.arrays, 20 * DEPTH_UNIT) == 0
     assert alleles(pieces.arrays, 40 * DEPTH_UNIT) == 1
     assert len(cleaned(pieces, CleaningParameters(bubble_ratio=1), Cleaned())) == 5
+
+
+@pytest.mark.parametrize(("flank", "pieces"), [(700, 2), (40, 5)])
+def test_alleles_where_coverage_is_high(flank: int, pieces: int) -> None:
+    """Between long pieces of one copy, alleles merge though both are deeper than one by chance."""
+    window = slice(734, 767)
+    other = LONG[:750] + "ACGT"["ACGT".index(LONG[750]) - 1] + LONG[751:]
+    graph = graph_of_text(
+        (LONG[750 - flank : 750], 20), (LONG[751 : 751 + flank], 20),
+        (LONG[window], 18), (other[window], 16),
+        ("".join(random.Random(4).choices("ACGT", k=1000)), 20), k=17,
+    )  # fmt: skip
+    assert len(cleaned(graph, CleaningParameters(bubble_ratio=1), Cleaned())) == pieces
+
+
+@pytest.mark.parametrize(("sure", "stays"), [(0, False), (10, False), (16, True)])
+def test_what_three_reads_have(sure: int, stays: bool) -> None:
+    """Beside a repeat ten times as deep, a rare piece stays where coverage is low."""
+    rare = LONG[:60] + LONG[100:108] + LONG[200:260]
+    often = LONG[:60] + LONG[300:308] + LONG[200:260]
+    pieces = graph_of_text((rare, 4), (often, 40), (LONG[400:], 9), k=11)
+    left = cleaned(pieces, CleaningParameters(sure_ratio=sure, bubble_ratio=0), Cleaned())
+    assert any(rare[52:76] in own for own in oracle.directions(left)) == stays
+
+
+def test_a_round_in_a_tandem_repeat_is_no_tip() -> None:
+    """Without a window of its round, a long tandem repeat does not seem to be a short one."""
+    unit, k = "GATTACCTGACA", 41
+    genome = LONG[:300] + 10 * unit + LONG[300:600]
+    kmers = dict(counted([genome], k))
+    around = set(counted([10 * unit], k))
+    kmers = {kmer: 2 if kmer in around else 8 for kmer in kmers}
+    del kmers[min(around)]
+    left = cleaned(oracle.graph(kmers, k), CleaningParameters(), Cleaned())
+    for own in oracle.directions(left):
+        assert not (LONG[250:300] in own and LONG[300:350] in own)
 
 
 @pytest.mark.parametrize("number", [0, 30])

@@ -137,6 +137,54 @@ def test_tandem_repeats_are_left_open() -> None:
     assert (made, joins) == (pieces, [join])
 
 
+def joined(one: str, two: str, reads: list[str], gap: int, error: int, pairs: int) -> str | None:
+    """What a patch makes of two dead ends; None if there is none."""
+    pieces = graph_with_ends(one, two)
+    source, target = direction_of(pieces, one), direction_of(pieces, two)
+    reads = reads + [GENOME[820:880]] * (len(reads) % 2)
+    held = oracle.held(reads, len(reads) // 2)
+    places = place_reads(pieces, held, len(held), 1, sampled=0)
+    join = Join(source, target, gap, error, (), False, pairs, said=gap)
+    made, (found,) = patched(pieces, [join], held, places, LONGEST)
+    return spelled(made, found) if found.closed else None
+
+
+def test_reads_that_go_past_ends() -> None:
+    """Ends 20 bases apart, which reads go past by 12 and by 16 bases: these have 8 in common."""
+    reads = [GENOME[at : at + 60] for at in range(308, 353, 4)]
+    reads += [reverse_complement(GENOME[at : at + 60]) for at in range(404, 440, 4)]
+    assert joined(GENOME[:400], GENOME[420:800], reads, 18, 2, 9) == GENOME[:800]
+    # One read has another base where both overlap: it is outvoted, or in doubt.
+    wrong = changed(GENOME, 398)[352:412]
+    assert joined(GENOME[:400], GENOME[420:800], [wrong, *reads], 18, 2, 9) == GENOME[:800]
+    assert joined(GENOME[:400], GENOME[420:800], reads[:9], 18, 2, 9) is None
+
+
+@pytest.mark.parametrize(
+    ("size", "pairs", "closed"),
+    [(10, 1, False), (10, 2, True), (13, 1, True), (3, 4, False), (3, 5, True), (2, 9, False)],
+)
+def test_an_overlap_says_as_much_as_pairs(size: int, pairs: int, closed: bool) -> None:
+    one, two = GENOME[:400], GENOME[400 - size : 800]
+    found = joined(one, two, [GENOME[100:160], GENOME[600:660]], 2 - size, 3, pairs)
+    assert found == (GENOME[:800] if closed else None)
+
+
+def test_three_bases_are_too_few_where_reads_go_on() -> None:
+    reads = [GENOME[343:403], GENOME[600:660]]
+    assert joined(GENOME[:400], GENOME[400:800], reads, 0, 3, 9) is None
+
+
+@pytest.mark.parametrize(("error", "closed"), [(4, True), (9, False)])
+def test_units_of_a_tandem_repeat(error: int, closed: bool) -> None:
+    """Pairs tell the number of units, where one more or less is four standard errors off."""
+    unit = GENOME[800:830]
+    one, two = GENOME[:300] + unit + unit[:16], unit + GENOME[300:600]
+    genome = GENOME[:300] + 2 * unit + GENOME[300:600]
+    found = joined(one, two, [genome[100:160], genome[500:560]], -16, error, 9)
+    assert found == (genome if closed else None)
+
+
 def test_ends_of_pieces() -> None:
     pieces = graph_with_ends(GENOME[:80])
     d = direction_of(pieces, GENOME[:80])

@@ -108,6 +108,7 @@ def marks(
     tip_ratio: int,
     weak_ratio: int,
     bubble_ratio: int,
+    sure_ratio: int,
     scrap: int,
     typical: int,
     whole: int,
@@ -120,6 +121,13 @@ def marks(
     before = [{p ^ 1 for p in after[d ^ 1]} for d in range(2 * len(pieces))]
     depth, length = pieces.depths.tolist(), pieces.lengths.tolist()
     strength = [(depth[u], length[u], -u) for u in range(len(pieces))]
+    own = directions(pieces)
+    k = pieces.k
+
+    def goes_on(d: int) -> bool:
+        return any(
+            own[d][k - 21 : k] == own[d][k - 21 - unit : k - unit] for unit in range(9, k - 20)
+        )
 
     def outdone(d: int, ratio: int) -> bool:
         return all(
@@ -136,6 +144,8 @@ def marks(
         if len(after[2 * u]) != 1 or len(before[2 * u]) != 1:
             return False
         slack = max(8, length[u] // 20)
+        beside = [e >> 1 for e in (*after[2 * u], *before[2 * u])]
+        in_one = all(length[v] >= 4 * k and 2 * depth[v] <= 3 * whole for v in beside)
         return any(
             t >> 1 != u
             and after[t] == after[2 * u]
@@ -143,7 +153,11 @@ def marks(
             and abs(length[t >> 1] - length[u]) <= slack
             and depth[t >> 1] >= ratio * depth[u]
             and strength[t >> 1] > strength[u]
-            and (2 * (depth[t >> 1] + depth[u]) <= 3 * whole or depth[t >> 1] >= 3 * depth[u])
+            and (
+                in_one
+                or 2 * (depth[t >> 1] + depth[u]) <= 3 * whole
+                or depth[t >> 1] >= 3 * depth[u]
+            )
             for t in range(2 * len(pieces))
         )
 
@@ -153,16 +167,17 @@ def marks(
         mark = 0
         scarce = 4 * depth[u] < typical
         once = depth[u] < 2 * DEPTH_UNIT
-        weak = min(2, weak_ratio) if once else weak_ratio
+        sure = sure_ratio if depth[u] >= 3 * DEPTH_UNIT else 0
+        weak = max(sure, min(2, weak_ratio) if once else weak_ratio)
         if not after[d] and not before[d]:
             short = scarce and length[u] < tip_kmers * pieces.k
             mark = 4 if length[u] < scrap or short or depth[u] <= DEPTH_UNIT else 0
         elif not after[d] or not before[d]:
             linked = d if after[d] else d + 1
-            mark = (
-                1
-                if length[u] < tip_kmers * pieces.k and outdone(linked, 1 if scarce else tip_ratio)
-                else 0
+            mark = int(
+                length[u] < tip_kmers * pieces.k
+                and outdone(linked, max(sure, 1 if scarce else tip_ratio))
+                and not goes_on(linked ^ 1)
             )
         elif (
             length[u] <= 3 * pieces.k
@@ -174,7 +189,7 @@ def marks(
         elif (
             bubble_ratio
             and (bubble_ratio == 1 or 2 * depth[u] < typical)
-            and outdone_twin(u, 1 if once else bubble_ratio)
+            and outdone_twin(u, 1 if once or bubble_ratio == 1 else max(sure, bubble_ratio))
         ):
             mark = 3
         found.append(mark)

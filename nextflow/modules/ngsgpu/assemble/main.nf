@@ -24,7 +24,7 @@ process NGSGPU_ASSEMBLE {
     script:
     // Further options, which docs/options.md explains:
     // --interleaved, --method growth|euler, --min-abundance N|auto, --kmers K,K,...|auto,
-    // --min-quality Q, --bubbles errors|merge|keep, --min-contig N, --names ngsgpu|shovill,
+    // --min-quality Q, --bubbles auto|errors|merge|keep, --min-contig N, --names ngsgpu|shovill,
     // --compress-level N, --quiet, --phred-offset auto|33|64
     def args = task.ext.args ?: ''
     def prefix = task.ext.prefix ?: "${meta.id}"
