@@ -57,7 +57,8 @@ class Bounds(NamedTuple):
     They must be ``least``, and half of the bases of the read or pair up to ``most`` of them, and
     ``millionths`` of its bases in millionths. Of a read or pair of up to ``short_bases`` any number
     is enough if all sampled k-mers are the host's, or if with one other base they cover two thirds.
-    A read or pair with more bases than ``longest[i]`` needs those of ``i + 1`` k-mers besides, since it has that many k-mers of the host by chance.
+    A read or pair with more bases than ``longest[i]`` needs those of ``i + 1`` k-mers besides,
+    since it has that many k-mers of the host by chance.
 
     Attributes:
         least: of any read.

@@ -43,7 +43,7 @@ def test_kmers_that_chance_explains_are_not_enough(kmers: int, share: float) -> 
 
 def test_bases_that_are_stated_hold_for_all_reads() -> None:
     bounds = DepletionParameters(min_bases=30).bounds(IndexParameters(), HUMAN)
-    assert bounds.to_json() == {"least": 30, "most": 30, "millionths": 10_000}
+    assert bounds.to_json() == {"least": 30, "most": 30, "millionths": 10_000, "short_bases": 0}
 
 
 @seeds(cpu=3, cuda=10)
