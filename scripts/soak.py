@@ -51,6 +51,10 @@ COMMANDS: Final = {
 }
 READ_TWICE: Final = ("assemble",)
 """Commands that refuse streams."""
+FILES_ON_GPU: Final = ("trim", "merge", "deplete", "chain")
+"""Commands that refuse them on a GPU."""
+GPU_MEMORY: Final = "4G"
+"""Of each run, so that runs at the same time do not take it from each other."""
 INTERLEAVED_IN: Final = ("trim", "merge")
 """Commands whose option for interleaved input is called ``--interleaved-in``."""
 ZIPPED: Final = (".fq", ".tsv", ".fa")
@@ -118,11 +122,12 @@ class First:
     seconds: float
 
 
-def draw(seed: int, number: int) -> Run:
+def draw(seed: int, backend: str, number: int) -> Run:
     """A run by its number."""
     source = random.Random(f"{seed}/{number}")
     command = source.choice(list(COMMANDS))
-    form = source.choice(FORMS[:-1] if command in READ_TWICE else FORMS)
+    is_file = command in READ_TWICE or (backend == "cuda" and command in FILES_ON_GPU)
+    form = source.choice(FORMS[:-1] if is_file else FORMS)
     return Run(
         number,
         command=command,
@@ -177,7 +182,8 @@ class Soak:
             at = words.index("-O")
             words[at - 1] = words[at - 1].replace("_1.fq", ".fq")
             del words[at : at + 2]
-        return [*words, "--threads", str(run.threads), "--backend", self.backend, "--quiet"]
+        words += ["--threads", str(run.threads), "--backend", self.backend, "--quiet"]
+        return [*words, "--gpu-memory", GPU_MEMORY] if self.backend == "cuda" else words
 
     def _reads(self, run: Run) -> list[str]:
         if not run.interleaved:
@@ -361,8 +367,9 @@ def main(arguments: list[str] | None = None) -> int:
         soak.firsts[command] = First(soak.firsts[command].contents, outcomes[-1].seconds)
     soak.limit = settings.limit
     numbers = range(settings.runs) if settings.case is None else [settings.case]
+    runs = map(partial(draw, settings.seed, settings.backend), numbers)
     with ThreadPoolExecutor(settings.jobs) as pool:
-        for outcome in pool.map(soak.run, map(partial(draw, settings.seed), numbers)):
+        for outcome in pool.map(soak.run, runs):
             outcomes.append(outcome)
             if outcome.is_wrong:
                 print(f"WRONG {outcome.run.number}: {outcome.kind}: {outcome.told}", flush=True)

@@ -199,8 +199,9 @@ QUERY_MODELS: dict[str, Callable[[QueryLoad], tuple[float, float]]] = {
     ),
     "find_candidates": find_candidates,
     # How much is left to these is seen when it is run; their floors are of no use.
-    "gather_longer": lambda load: (0.0, 0.0),
-    "pick_longer": lambda load: (0.0, 0.0),
+    "rank_longer": lambda load: (0.0, 0.0),
+    "gather_longest": lambda load: (0.0, 0.0),
+    "pick_longest": lambda load: (0.0, 0.0),
     "merge_candidates": lambda load: (3 * load.candidate_bytes, 0.0),
     "count_evidence": lambda load: (36.0 * load.queries, 30.0 * load.queries),
     "mark_covered": lambda load: (load.candidate_bytes, 10.0 * load.candidates * load.queries),

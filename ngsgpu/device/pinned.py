@@ -13,14 +13,14 @@ import mmap
 import threading
 import weakref
 from collections.abc import Iterator
-from concurrent.futures import Executor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from ngsgpu.device.arena import array_at
-from ngsgpu.device.memory import format_size
+from ngsgpu.device.memory import format_size, usable_cpus
 from ngsgpu.errors import DeviceError, DeviceMemoryError
 
 _SMALL_PAGE: Final = 4 << 10
@@ -28,6 +28,11 @@ _LARGE_PAGE: Final = 2 << 20
 _TOUCHED: Final = 8 << 20
 _FOR_ALL_CONTEXTS: Final = 1  # cudaHostRegisterPortable
 _HOST_TO_DEVICE: Final = 1
+
+_PIECE: Final = 4 << 20
+_MANY_PIECES: Final = 16
+"""With fewer, preparing to copy them takes longer than that saves."""
+_COPYING_THREADS: Final = 8
 
 
 class PinnedPool:
@@ -234,15 +239,51 @@ def _pinned_error(size: int, error: BaseException) -> DeviceError:
 def to_device(array: NDArray[Any]) -> Any:
     """Copy an array to the device directly from its memory, even from a mapped file.
 
-    CuPy would copy it to pinned memory first, which takes longer to allocate than to fill.
+    CuPy would copy it to pinned memory first, which takes longer to allocate than to fill. Large
+    arrays are copied in pieces by several threads through a little of it: one thread that reads
+    pages for the first time is slower than the bus.
     """
     import cupy
 
     there = cupy.empty(array.shape, dtype=array.dtype)
-    if array.size > 0:
-        array = np.ascontiguousarray(array)
+    array = np.ascontiguousarray(array)
+    if array.nbytes >= _MANY_PIECES * _PIECE:
+        _copy_pieces(array.reshape(-1).view(np.uint8), there.data.ptr)
+    elif array.size > 0:
         cupy.cuda.runtime.memcpy(there.data.ptr, array.ctypes.data, array.nbytes, _HOST_TO_DEVICE)
     return there
+
+
+_COPIES: Final = ReusedMemory()
+"""What pieces pass through."""
+
+
+def _copy_pieces(source: NDArray[np.uint8], target: int) -> None:
+    """Copy bytes to an address on the device, where the current stream may still be at work."""
+    from cupy import cuda
+
+    threads = min(_COPYING_THREADS, usable_cpus())
+    device = cuda.runtime.getDevice()
+    ready = cuda.Event(disable_timing=True)
+    ready.record(cuda.get_current_stream())
+    starts = iter(range(0, source.nbytes, _PIECE))
+
+    def copy(buffer: NDArray[np.uint8]) -> None:
+        with cuda.Device(device):
+            stream = cuda.Stream(non_blocking=True)
+            stream.wait_event(ready)
+            while (start := next(starts, None)) is not None:
+                piece = source[start : start + _PIECE]
+                buffer[: piece.size] = piece
+                cuda.runtime.memcpyAsync(
+                    target + start, buffer.ctypes.data, piece.size, _HOST_TO_DEVICE, stream.ptr
+                )
+                stream.synchronize()
+
+    memory = _COPIES.empty(threads * _PIECE).reshape(threads, _PIECE)
+    with ThreadPoolExecutor(threads, thread_name_prefix="ngsgpu-copy") as pool:
+        for _ in pool.map(copy, memory):
+            pass
 
 
 def to_host(array: Any) -> NDArray[Any]:

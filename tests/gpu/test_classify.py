@@ -35,7 +35,7 @@ from ngsgpu.classify.run.samples import Sample, SampleOutputs, one_sample
 from ngsgpu.cli import main
 from ngsgpu.run.options import RunOptions
 from tests.support import DATA
-from tests.support.classify.world import SKETCH, World, make_world, mutated
+from tests.support.classify.world import SKETCH, TAXA, World, make_world, mutated
 
 
 @pytest.fixture(scope="module")
@@ -46,12 +46,13 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
 def build(
     world: World, path: Path | None, backend: str, *, taxonomy: bool = True, **more: Any
 ) -> Database:
+    own = more.pop("map", world.map)
     return build_database(
         more.pop("references", world.references),
         path,
         parameters=more.pop("parameters", DatabaseParameters(SKETCH)),
         taxonomy=world.taxonomy if taxonomy else None,
-        maps=[world.map] if taxonomy else [],
+        maps=[own] if taxonomy else [],
         options=RunOptions(threads=2, backend=backend),  # type: ignore[arg-type]
         **more,
     )
@@ -377,6 +378,37 @@ def test_queries_with_very_many_locations_and_long_reads(world: World, tmp_path:
             for parameters in (QueryParameters(candidates=20),)
         ]
         assert outputs[0] == outputs[1]
+
+
+@pytest.mark.parametrize("copies", [16, 24, 45, 90, 185, 220])
+@pytest.mark.parametrize("taxonomy", [False, True])
+def test_queries_whose_locations_a_block_sorts(
+    world: World, tmp_path: Path, copies: int, taxonomy: bool
+):
+    """Some 300 to 4,100 of a read, as many again of its mate; those of others are more or fewer."""
+    source = random.Random(copies)
+    core = "".join(source.choices("ACGT", k=3000))
+    references = []
+    for i in range(copies):
+        references.append(tmp_path / f"{i}.fa")
+        references[-1].write_text(f">s{i}\n{mutated(core, 0.004 * (i % 5), source)}\n")
+    own = tmp_path / "map.tsv"
+    taxa = [taxid for taxid in TAXA if taxid]
+    own.write_text("".join(f"s{i}\t{taxa[i % len(taxa)]}\n" for i in range(0, copies, 2)))
+    database = build(world, None, "cpu", references=references, taxonomy=taxonomy, map=own,
+                     parameters=DatabaseParameters(max_locations=KEEP_ALL))  # fmt: skip
+    starts = [source.randrange(2400) for _ in range(300)]
+    first = [mutated(core[at : at + 40 + at % 200], 0.005, source) for at in starts]
+    second = [mutated(core[at + 300 : at + 500], 0.005, source) for at in starts]
+    files = [str(world.fastq(f"{i}.fq", reads)) for i, reads in enumerate((first, second))]
+    for mates in (files[1:], []):
+        sample = one_sample(files[:1], mates, interleaved=False, name="x")
+        for parameters in (QueryParameters(), QueryParameters(candidates=32, insert_size=700)):
+            one, two = (
+                classify(database, sample, tmp_path / name, name, parameters)
+                for name in ("cpu", "cuda")
+            )
+            assert one == two
 
 
 @pytest.mark.parametrize("last", [False, True])

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from ngsgpu.device import pinned
 from ngsgpu.device.cuda import compiler, kernels
 from ngsgpu.device.cuda.kernels import KernelModule
 from ngsgpu.device.cuda.sort import radix_argsort, radix_sort
@@ -201,6 +202,17 @@ def test_page_locked_buffers():
         device = cupy.empty(len(buffer), dtype=cupy.uint8)
         device.set(buffer)
         assert int(device.astype(cupy.int64).sum()) == 7 << 20
+
+
+@pytest.mark.parametrize("size", [0, 1, 63, 64, 65, 1000, 4096])
+def test_large_arrays_are_copied_in_pieces(monkeypatch: pytest.MonkeyPatch, size: int):
+    monkeypatch.setattr(pinned, "_PIECE", 16)
+    monkeypatch.setattr(pinned, "_MANY_PIECES", 4)
+    array = np.random.default_rng(size).integers(0, 1 << 16, (2, size), dtype=np.uint16)
+    array.flags.writeable = False  # as mapped files are
+    there = pinned.to_device(array.T)
+    assert there.dtype == array.dtype
+    assert np.array_equal(there.get(), array.T)
 
 
 def test_leased_program_sees_its_gpu_alone(tmp_path, monkeypatch):

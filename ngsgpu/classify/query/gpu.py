@@ -1,8 +1,9 @@
 """Queries on one GPU or several: the counterpart of ``engine``.
 
 One warp handles a query: it sketches the reads, looks up the features, sorts the locations in
-registers and selects the candidates. Queries with more locations than a warp holds are sorted
-together in device memory (a radix sort by query and window).
+registers and selects the candidates. Where there are more locations than a warp holds, a block
+counts them by windows and sorts these. For the few queries with too many windows, locations are
+sorted together in device memory (a radix sort by query and window).
 
 With several GPUs, each searches some of the partitions or, if there is only one, some of the
 queries. The first, which has read the queries, sends them to the others and combines the results.
@@ -27,7 +28,13 @@ from ngsgpu.device.plan import Allocation, plan_on_gpu
 from ngsgpu.device.team import Team, here
 
 KERNELS: Final = KernelModule("ngsgpu.classify.query", "query.cu")
+LONGER: Final = KernelModule("ngsgpu.classify.query", "longer.cu")
 QUERY_WARPS: Final = 8
+
+_COUNTERS: Final = 4
+"""Of a search in a partition, as in ``longer.cuh``."""
+_LONGEST: Final = 2
+"""Which of them counts queries for the radix sort."""
 
 PARTITION: Final = Struct(__name__, "Partition", {
     "directory": "const uint2*",
@@ -59,14 +66,14 @@ class Search(NamedTuple):
         reads: the queries.
         candidates: int32[queries, m, 4], see ``GpuBatch``.
         sizes: int32[3, queries], see there.
-        longer: uint64[partitions, queries], queries with many locations (low half) and their
-            number.
+        longest: uint64[partitions, queries], queries whose locations the radix sort sorts (low
+            half) and their number.
     """
 
     reads: GpuReads
     candidates: Any
     sizes: Any
-    longer: Any
+    longest: Any
 
 
 class Searcher:
@@ -102,8 +109,10 @@ class Searcher:
             _GpuPartition(partition, self.taxa, own)
             for partition, own in zip(partitions, there, strict=True)
         ]
-        self._counts = pinned_empty(8 * len(self._partitions)).view(np.uint32)
+        counts = pinned_empty(4 * _COUNTERS * len(self._partitions)).view(np.uint32)
+        self._counts = counts.reshape(-1, _COUNTERS)
         self._grid = (KERNELS.resident_blocks("find_candidates", 32 * QUERY_WARPS),)
+        self._longer_grid = (LONGER.resident_blocks("rank_longer", THREADS),)
 
     def start(self, reads: GpuReads) -> Search:
         """Begin to search; the GPU is the current one."""
@@ -117,19 +126,23 @@ class Searcher:
             cupy.empty((_SIZES, queries), dtype=cupy.int32),
             cupy.empty((len(self._partitions), queries), dtype=cupy.uint64),
         )
-        counters = cupy.zeros(2 * len(self._partitions), dtype=cupy.uint32)
+        longer = cupy.empty(queries, dtype=cupy.uint64)
+        counters = cupy.zeros((len(self._partitions), _COUNTERS), dtype=cupy.uint32)
         for number, partition in enumerate(self._partitions):
+            arguments = (
+                *reads.arguments(), np.uint32(queries), *sketch_numbers(engine.sketch),
+                np.int32(engine.rules.insert_size), partition.struct, np.int32(most),
+            )  # fmt: skip
+            lists = (
+                search.sizes, counters[number], longer, search.longest[number], search.candidates
+            )  # fmt: skip
             KERNELS.launch(
                 "find_candidates",
                 self._grid,
                 (32 * QUERY_WARPS,),
-                (
-                    *reads.arguments(), np.uint32(queries), *sketch_numbers(engine.sketch),
-                    np.int32(engine.rules.insert_size), partition.struct, np.int32(most),
-                    np.int32(number == 0), search.candidates, search.sizes,
-                    counters[2 * number :], search.longer[number],
-                ),
-            )  # fmt: skip
+                (*arguments, np.int32(number == 0), *lists),
+            )
+            LONGER.launch("rank_longer", self._longer_grid, (THREADS,), (*arguments, *lists))
         counters.get(out=self._counts, blocking=False)
         return search
 
@@ -139,16 +152,16 @@ class Searcher:
 
         cupy.cuda.get_current_stream().synchronize()
         for number, partition in enumerate(self._partitions):
-            if count := int(self._counts[2 * number + 1]):
-                self._find_longer(partition, search.longer[number, :count], search)
+            if count := int(self._counts[number, _LONGEST]):
+                self._find_longest(partition, search.longest[number, :count], search)
 
-    def _find_longer(self, partition: _GpuPartition, longer: Any, search: Search) -> None:
-        """Sort the locations of queries with many, and pick candidates."""
+    def _find_longest(self, partition: _GpuPartition, longest: Any, search: Search) -> None:
+        """Sort the locations of queries with most, and pick candidates."""
         import cupy
 
         engine, reads = self._engine, search.reads
         _, _, _, stride, _ = numbers = sketch_numbers(engine.sketch)
-        ends = np.cumsum(longer.get() >> np.uint64(32), dtype=np.int64)
+        ends = np.cumsum(longest.get() >> np.uint64(32), dtype=np.int64)
         begin, done = 0, 0
         while begin < len(ends):
             # A group of queries with about as many locations as are sorted at a time.
@@ -158,24 +171,23 @@ class Searcher:
             count = np.uint32(len(end))
             total = int(ends[cut][-1]) - done
             words = cupy.zeros(total, dtype=cupy.uint64)
-            grid = grid_of_warps(int(count))
-            KERNELS.launch(
-                "gather_longer",
-                grid,
+            LONGER.launch(
+                "gather_longest",
+                grid_of_warps(int(count)),
                 (THREADS,),
                 (
-                    *reads.arguments(), *numbers, partition.struct, longer[cut], count, end,
+                    *reads.arguments(), *numbers, partition.struct, longest[cut], count, end,
                     words,
                 ),
             )  # fmt: skip
             radix_sort(words)  # within each query, whose number is in the high bits
-            KERNELS.launch(
-                "pick_longer",
-                grid,
+            LONGER.launch(
+                "pick_longest",
+                (int(count),),
                 (THREADS,),
                 (
                     search.sizes, np.uint32(reads.queries), np.int32(engine.rules.insert_size),
-                    stride, partition.struct, longer[cut], count, end, words,
+                    stride, partition.struct, longest[cut], count, end, words,
                     cupy.empty(total, dtype=cupy.uint32), cupy.empty(total, dtype=cupy.int32),
                     np.int32(engine.parameters.candidates), search.candidates,
                 ),

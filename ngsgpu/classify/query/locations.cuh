@@ -7,11 +7,6 @@
 
 namespace {
 
-// Index of the first of ``values[0..count)`` (ascending) that is at least ``value``.
-__device__ __forceinline__ int first_not_below(const uint32_t* values, int count, uint32_t value) {
-    return first_not_before(0, count, [&](int i) { return values[i] < value; });
-}
-
 // First location of a key, and their number, all within ``locations``.
 __device__ __forceinline__ uint2 find_key(const Partition& partition, uint32_t key) {
     const int bits = int(partition.bits);
@@ -42,6 +37,29 @@ __device__ __forceinline__ int target_of(const Partition& partition, uint32_t wi
 // Maximum windows in a range of a query with this many bases.
 __device__ __forceinline__ uint32_t span_of(int64_t bases, int insert_size, int stride) {
     return uint32_t(2 + max(bases, int64_t(insert_size)) / stride);
+}
+
+// The range of a query's windows that ends with number ``at`` of them: the first of those that
+// ``found(i)`` gives in ascending order in the last ``span`` windows and in its target.
+//
+// ``group`` receives its target or, if calls are taxa, its taxon: negative if it counts for none.
+template <class Found>
+__device__ __forceinline__ uint32_t range_to(const Found& found, uint32_t at, uint32_t span,
+                                             const Partition& partition, int32_t* group) {
+    const uint32_t place = found(at);
+    const int target = target_of(partition, place);
+    const uint32_t back = place >= span - 1 ? place - (span - 1) : 0;
+    const uint32_t least = max(partition.first_window[target], back);
+    *group = partition.taxon ? partition.taxon[target] : target;
+    return first_not_before(0u, at, [&](uint32_t i) { return found(i) < least; });
+}
+
+// The candidate of a range of windows.
+__device__ __forceinline__ Candidate candidate_of(uint32_t first, uint32_t last, uint32_t hits,
+                                                  const Partition& partition) {
+    const int target = target_of(partition, last);
+    const uint32_t origin = partition.first_window[target];
+    return {partition.target[target], int(hits), int(first - origin), int(last - origin)};
 }
 
 // insert_candidate of cpu.py into a query's row, by one thread.
@@ -77,6 +95,21 @@ __device__ __forceinline__ void put_candidate(Candidate* row, int most, int numb
     else insert_candidate(row, most, own, taxon_of_target);
 }
 
+// The list of locations of a lane's feature of window ``number`` of a read, for a whole warp: first
+// location, and how many; ``features`` receives the number of the window's features.
+__device__ uint2 list_of_feature(const u8* text, int length, int number, int kmer, int sketch,
+                                 int window, int stride, int kept, const Partition& partition,
+                                 uint32_t lane, int* features) {
+    const int begin = number * stride;
+    uint32_t feature;
+    const int count = sketch_letters(text + begin, min(window, length - begin), kmer, sketch, lane,
+                                     &feature);
+    const uint32_t key = mix32(feature);
+    const bool is_own = int(lane) < count && is_kept(key, kept);
+    *features = __popc(__ballot_sync(WARP, is_own));
+    return is_own ? find_key(partition, key) : uint2{0, 0};
+}
+
 // Pass the locations of a query's features to ``put(place, window)``, by a warp.
 //
 // Returns their number; ``size`` receives features and lengths.
@@ -89,22 +122,18 @@ __device__ uint32_t collect_locations(const Mate& one, const Mate& two, uint32_t
     *size = {0, 0, 0};
     for (int number = 0; number < 2; ++number) {
         if (number && !two.step) break;
-        const uint32_t record = (number ? two.first : one.first) + query * one.step;
-        const u8* text = (number ? two.raw : one.raw) + (number ? two.start : one.start)[record];
-        const int length = (number ? two.length : one.length)[record];
+        const Mate& mate = number ? two : one;
+        const uint32_t record = mate.first + query * one.step;
+        const u8* text = mate.raw + mate.start[record];
+        const int length = mate.length[record];
         if (number) size->z = length;
         else size->y = length;
         const int windows = windows_of(length, kmer, window, stride);
         for (int j = 0; j < windows; ++j) {
-            uint32_t feature;
-            const int count = sketch_letters(text + int64_t(j) * stride,
-                                             min(window, length - j * stride), kmer, sketch, lane,
-                                             &feature);
-            const uint32_t key = mix32(feature);
-            const bool is_own = int(lane) < count && is_kept(key, kept);
-            size->x += __popc(__ballot_sync(WARP, is_own));
-            uint2 list = {0, 0};
-            if (is_own) list = find_key(partition, key);
+            int features;
+            const uint2 list = list_of_feature(text, length, j, kmer, sketch, window, stride, kept,
+                                               partition, lane, &features);
+            size->x += features;
             const uint32_t sum = sum_up_to(list.y, lane);
             const uint32_t own = done + sum - list.y;
             if (list.y <= 8)
@@ -125,28 +154,38 @@ __device__ uint32_t collect_locations(const Mate& one, const Mate& two, uint32_t
     return done;
 }
 
-// Sort 32 * kPer values of a warp; value ``lane * kPer + i`` is value i of the lane (bitonic).
+// One step of a bitonic sort of 32 * kPer values of a warp, of which ``lane * kPer + i`` is value i
+// of the lane: compares at a distance, within sequences of ``size`` values, every other one of
+// which is to descend.
 template <int kPer>
-__device__ __forceinline__ void sort_registers(uint32_t (&values)[kPer], uint32_t lane) {
+__device__ __forceinline__ void compare_registers(uint32_t (&values)[kPer], uint32_t lane,
+                                                  uint32_t size, uint32_t distance) {
 #pragma unroll
-    for (uint32_t size = 2; size <= 32 * kPer; size *= 2) {
-#pragma unroll
-        for (uint32_t distance = size / 2; distance > 0; distance /= 2) {
-#pragma unroll
-            for (uint32_t i = 0; i < kPer; ++i) {
-                const bool ascends = ((lane * kPer + i) & size) == 0;
-                if (distance >= kPer) {
-                    const uint32_t across = distance / kPer;
-                    const uint32_t other = __shfl_xor_sync(WARP, values[i], across);
-                    values[i] = ((lane & across) == 0) == ascends ? min(values[i], other)
-                                                                  : max(values[i], other);
-                } else if ((i & distance) == 0) {
-                    const uint32_t a = values[i], b = values[i | distance];
-                    values[i] = ascends ? min(a, b) : max(a, b);
-                    values[i | distance] = ascends ? max(a, b) : min(a, b);
-                }
-            }
+    for (uint32_t i = 0; i < kPer; ++i) {
+        const bool ascends = ((lane * kPer + i) & size) == 0;
+        if (distance >= kPer) {
+            const uint32_t across = distance / kPer;
+            const uint32_t other = __shfl_xor_sync(WARP, values[i], across);
+            values[i] = ((lane & across) == 0) == ascends ? min(values[i], other)
+                                                          : max(values[i], other);
+        } else if ((i & distance) == 0) {
+            const uint32_t a = values[i], b = values[i | distance];
+            values[i] = ascends ? min(a, b) : max(a, b);
+            values[i | distance] = ascends ? max(a, b) : min(a, b);
         }
+    }
+}
+
+// Sort 32 * kPer values of a warp, ascending, if those in sequences of ``size`` values ascend and
+// descend in turn; 2 for any values.
+template <int kPer>
+__device__ __forceinline__ void sort_registers(uint32_t (&values)[kPer], uint32_t lane,
+                                               uint32_t first = 2) {
+#pragma unroll
+    for (uint32_t size = first; size <= 32 * kPer; size *= 2) {
+#pragma unroll
+        for (uint32_t distance = size / 2; distance > 0; distance /= 2)
+            compare_registers(values, lane, size, distance);
     }
 }
 
@@ -170,17 +209,14 @@ __device__ __forceinline__ int rank_locations(uint32_t* found, int count, uint32
 #pragma unroll
     for (int i = 0; i < kPer; ++i) found[lane * kPer + i] = values[i];
     __syncwarp();
+    const auto sorted = [found](uint32_t i) { return found[i]; };
 #pragma unroll
     for (int i = 0; i < kPer; ++i) {
         const int at = int(lane) * kPer + i;
         keys[i] = 0;
         group[i] = -1;
         if (at < count) {
-            const int target = target_of(partition, values[i]);
-            const uint32_t back = values[i] >= span - 1 ? values[i] - (span - 1) : 0;
-            const uint32_t low = max(partition.first_window[target], back);
-            group[i] = partition.taxon ? partition.taxon[target] : target;
-            const uint32_t hits = at - first_not_below(found, at, low) + 1;
+            const uint32_t hits = at + 1 - range_to(sorted, at, span, partition, &group[i]);
             if (group[i] >= 0) keys[i] = hits << 16 | (0xFFFF - at);
         }
     }
@@ -197,14 +233,10 @@ __device__ __forceinline__ int rank_locations(uint32_t* found, int count, uint32
         for (int i = 0; i < kPer; ++i)
             if (place % kPer == i) chosen = group[i];
         chosen = __shfl_sync(WARP, chosen, place / kPer);
-        if (lane == 0) {
-            const int target = partition.taxon ? target_of(partition, found[place]) : chosen;
-            const uint32_t origin = partition.first_window[target];
-            const Candidate own = {partition.target[target], top,
-                                   int(found[place - top + 1] - origin),
-                                   int(found[place] - origin)};
-            put_candidate(row, most, number, is_first, own, partition.taxon_of_target);
-        }
+        if (lane == 0)
+            put_candidate(row, most, number, is_first,
+                          candidate_of(found[place - top + 1], found[place], top, partition),
+                          partition.taxon_of_target);
 #pragma unroll
         for (int i = 0; i < kPer; ++i)
             if (group[i] == chosen) keys[i] = 0;

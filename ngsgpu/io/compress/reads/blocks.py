@@ -33,7 +33,7 @@ LEAST_BYTES: Final = 1 << 19
 def reads_blocks(data: bytes | memoryview, level: int) -> bytes | memoryview:
     """BGZF blocks that hold ``data``; all but the last are full.
 
-    They depend on nothing but data and level, also on GPUs.
+    They depend on nothing but data and level.
 
     Args:
         data: uncompressed bytes.
@@ -42,6 +42,7 @@ def reads_blocks(data: bytes | memoryview, level: int) -> bytes | memoryview:
     if level != LEVEL or len(data) < LEAST_BYTES:
         return bgzf_blocks(data, level)
     text = np.frombuffer(data, dtype=np.uint8)
+    text.flags.writeable = False  # one type for Numba, which compiles this for 10 s
     # One block more than there are: encoders are given more room than a block may have.
     out = np.empty((-(-text.size // BLOCK_BYTES) + 1) * MOST_BLOCK_BYTES, dtype=np.uint8)
     work, most = new_work(BLOCK_BYTES), MOST_STREAM_BYTES
