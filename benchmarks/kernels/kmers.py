@@ -23,7 +23,8 @@ from benchmarks.kernels.models import SORT_BITS
 from ngsgpu.assemble import UnitigParameters, write_unitigs
 from ngsgpu.device.backend import missing_for_cuda
 from ngsgpu.errors import NgsgpuError
-from ngsgpu.kmers import CountParameters, Source, count_files, open_database
+from ngsgpu.kmers import CountParameters, count_files, open_database
+from ngsgpu.kmers.stats import CountStatistics
 from ngsgpu.run.options import RunOptions
 
 SCHEMA = "ngsgpu.benchmark.kmer_kernels"
@@ -71,7 +72,7 @@ def measure_kernels(
     with tempfile.TemporaryDirectory() as name:
         place, unitigs = Path(name) / "kmers", Path(name) / "unitigs.fa"
 
-        def work() -> Source:
+        def work() -> CountStatistics:
             begin = time.perf_counter()
             source = count_files(settings.files, place, counting, options=options)
             counted = time.perf_counter()

@@ -58,6 +58,30 @@ classify/rest   classify -d @/db/add:db -i R1.fq.gz -I R2.fq.gz --metacache -o O
     --keep-host
 *deplete/mixed  deplete -d @deplete/index:host.idx -i IN/mixed.fq --interleaved -o OUT/m.fq
     --min-bases 60
+*kmers/count    kmers count -i R1.fq.gz -I R2.fq -k 31 -o OUT/db --histo OUT/histo
+    --stats OUT/s.json
+*kmers/long     kmers count -i R1.fq -k 55 --min-count 2 --count-bits 32 -o OUT/db
+*kmers/histo    kmers count -i IN/mixed.fq -k 21 --min-quality 10 --histo - > OUT/histo
+*kmers/genome   kmers count -i IN/source.fa -k 31 -o OUT/db
+*kmers/both     kmers intersect @kmers/count:db @kmers/genome:db -o OUT/db --stats OUT/s.json
+*kmers/errors   kmers subtract @kmers/count:db @kmers/genome:db -o OUT/db
+*kmers/all      kmers union @kmers/count:db @kmers/genome:db -o OUT/db --stats OUT/s.json
+*kmers/dump     kmers dump -d @kmers/errors:db -o OUT/kmers.tsv
+*kmers/query    kmers query -d @kmers/count:db -i IN/source.fa --all -o OUT/counts.tsv
+*unitigs/reads  unitigs -i R1.fq -I R2.fq -k 31 -o OUT/u.fa --gfa OUT/u.gfa --stats OUT/s.json
+*unitigs/stream unitigs -i R1.fq.gz -k 41 --min-abundance 3 -o - > OUT/u.fa
+*unitigs/colors unitigs -d @kmers/all:db --gfa OUT/u.gfa.gz --color @kmers/genome:db --colors
+    OUT/colors.tsv --stats OUT/s.json
+*assemble/pairs assemble -i R1.fq -I R2.fq -o OUT/c.fa --gfa OUT/c.gfa.gz --scaffolds OUT/s.fa
+    --coverage OUT/c.bedgraph --stats OUT/s.json
+*assemble/mixed assemble -i IN/mixed.fq --interleaved -s R1.fq.gz -k 21,41 -o - > OUT/c.fa
+*assemble/euler assemble -i IN/source.fa --method euler -o OUT/c.fa.gz --stats OUT/s.json
+*index/bwa      index build IN/source.fa -o OUT/i --stats OUT/s.json
+*index/fm       index build IN/source.fa --format fm -o OUT/i
+*index/bwt      index build IN/source.fa --format bwt -o OUT/i --stats OUT/s.json
+*index/sa       index build IN/source.fa --format sa -o OUT/i
+*index/query    index query @index/bwa:i -i R1.fq.gz -i R2.fq -o OUT/m.paf --stats OUT/s.json
+*index/whole    index query @index/fm:i -i IN/mixed.fq --whole > OUT/m.paf
 *merge/mixed    merge -i IN/mixed.fq --interleaved-in -o OUT/m.fq.gz --unmerged1 OUT/1.fq.gz
     --unmerged2 OUT/2.fq.gz --overlap flash --max-overlap auto --fragment-length 220
 *classify/mixed classify -d @/db/parts:db -i IN/mixed.fq --interleaved ALL --metacache
@@ -91,7 +115,11 @@ correct-pairs   correct -i IN/first.1.fq -I IN/BAD.fq -o OUT/1.fq -O OUT/2.fq
 extend          extend -i IN/first.1.fq -I IN/BAD.fq -o OUT/e.fq
 merge           merge -i IN/first.1.fq -I IN/BAD.fq -o OUT/m.fq --unmerged1 OUT/1.fq --unmerged2
     OUT/2.fq
-kmers           kmers -i IN/BAD.fq -o OUT/kmers.tsv
+kmers           kmers spectrum -i IN/BAD.fq -o OUT/kmers.tsv
+kmers-count     kmers count -i IN/BAD.fq -o OUT/db --histo OUT/histo --stats OUT/s.json
+unitigs         unitigs -i IN/BAD.fq -o OUT/u.fa --gfa OUT/u.gfa
+assemble        assemble -i IN/BAD.fq -o OUT/c.fa --stats OUT/s.json
+index           index build IN/BAD.fq -o OUT/i
 classify        classify -d @/db/one:db -i IN/BAD.fq -o OUT/calls.tsv --report OUT/report.txt
 db              db build IN/BAD.fq -d OUT/db
 """
@@ -104,6 +132,10 @@ wrong/folder    correct -i IN/first.1.fq -o OUT/nowhere/1.fq
 wrong/database  classify -d IN/foreign -i IN/first.1.fq -o OUT/calls.tsv
 wrong/foreign   db build IN/first.fa -d IN/foreign
 wrong/fasta     merge -i IN/first.fa -I IN/first.fa -o OUT/m.fq
+wrong/nothing   kmers count -i IN/first.1.fq
+wrong/stats     kmers count -i IN/first.1.fq -o OUT/db --stats IN/first.1.fq
+wrong/even      unitigs -i IN/first.1.fq -k 30 -o OUT/u.fa
+wrong/index     index query IN/foreign -i IN/first.1.fq -o OUT/m.paf
 wrong/truth     evaluate correction --truth IN/first.fa -i IN/first.1.fq -o IN/first.1.fq
 """
 TIGHT: Final = """
@@ -112,7 +144,10 @@ tight/extend    extend -i R1.fq -I R2.fq -o OUT/e.fq
 tight/db        db build IN/genomes -d OUT/db TAX
 tight/classify  classify -d @/db/one:db -i R1.fq -I R2.fq -o OUT/calls.tsv
 """
-WITH_BACKEND: Final = ("correct", "extend", "merge", "deplete", "classify", ["db", "build"])
+WITH_BACKEND: Final = (
+    "correct", "extend", "merge", "deplete", "classify", "unitigs", "assemble", "index",
+    ["db", "build"], ["kmers", "count"],
+)  # fmt: skip
 WITH_THREADS: Final = (
     *WITH_BACKEND, "classify-merge", "deplete-index", "kmers", ["db", "plan"], ["db", "add"],
     ["evaluate", "correction"], ["evaluate", "merging"],

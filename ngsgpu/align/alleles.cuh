@@ -74,8 +74,8 @@ __device__ bool find_alleles(const Reads& reads, const Weight* weights, const Ru
 #pragma unroll 1
     for (int first = thread - lane; first < listed; first += threads) {
         const int column = msa.list[min(first + lane, listed - 1)];
-        int depth = 0, alleles = 0, open = 0, pairs = 0;
-        for (int base = 0; base < 4; ++base) depth += q20_reads(msa, column, base);
+        int alleles = 0, open = 0, pairs = 0;
+        const int depth = q20_depth(msa, column);
         const int needed = reads_needed(rules, depth);
         for (int base = 0; base < 4 && first + lane < listed; ++base) {
             const int carried = q20_reads(msa, column, base);

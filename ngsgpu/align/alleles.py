@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.align.alignment import Q20_WEIGHT, Q30_WEIGHT, Alignments
-from ngsgpu.align.msa import Columns, base_under, q20_reads
+from ngsgpu.align.msa import Columns, base_under, q20_depth, q20_reads
 from ngsgpu.align.rules import Rules
 from ngsgpu.declared.limits import MAX_AGREEING
 from ngsgpu.jit import Integer, njit
@@ -119,9 +119,7 @@ def find_alleles(
         columns.alleles[column] = 0
         if rules.variant_reads == 0:
             continue
-        depth = np.int64(0)
-        for base in range(4):
-            depth += q20_reads(columns.sums, column, base)
+        depth = q20_depth(columns.sums, column)
         needed = reads_needed(rules, depth)
         for base in range(4):
             carried = q20_reads(columns.sums, column, base)

@@ -45,6 +45,12 @@ __device__ __forceinline__ int q20_reads(const Msa& msa, int column, int base) {
     return int((msa.sums[column].q20 >> (16 * base)) & 0xFFFF);
 }
 
+__device__ __forceinline__ int q20_depth(const Msa& msa, int column) {
+    int depth = 0;
+    for (int base = 0; base < 4; ++base) depth += q20_reads(msa, column, base);
+    return depth;
+}
+
 __device__ __forceinline__ int support_of(const Msa& msa, int column, int base) {
     const Sums& sums = msa.sums[column];
     const int64_t total = int64_t(sums.weight[0]) + sums.weight[1] + sums.weight[2] + sums.weight[3];

@@ -152,6 +152,15 @@ def q20_reads(sums: NDArray[np.int64], column: Integer, base: Integer) -> np.int
 
 
 @njit(nogil=True, cache=True)
+def q20_depth(sums: NDArray[np.int64], column: Integer) -> np.int64:
+    """Number of reads with any base in a column at Q20 or above."""
+    depth = np.int64(0)
+    for base in range(4):
+        depth += q20_reads(sums, column, base)
+    return depth
+
+
+@njit(nogil=True, cache=True)
 def support_of(sums: NDArray[np.int64], column: Integer, base: Integer) -> np.int64:
     """Weight of a base as a part of the column's weight, in 2^-20, rounded down."""
     total = 0

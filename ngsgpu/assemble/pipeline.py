@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import logging
-import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -21,20 +18,20 @@ from ngsgpu.assemble.params import UnitigParameters, check_odd
 from ngsgpu.assemble.stats import UnitigSummary, summary_of
 from ngsgpu.assemble.text import write_text
 from ngsgpu.device.plan import UP_TO, Allocation, HostPlan
-from ngsgpu.errors import DeviceMemoryError, UsageError, output_error
-from ngsgpu.io.output.atomic import AtomicFile, check_distinct, commit_all
-from ngsgpu.io.output.temporary import temporary_folder
-from ngsgpu.io.paths import Paths, is_stream, listed, own_descriptor
+from ngsgpu.errors import DeviceMemoryError, UsageError
+from ngsgpu.io.output.writer import OutputSet
+from ngsgpu.io.paths import Paths, listed
 from ngsgpu.io.text.diagnose import PhredOffset
-from ngsgpu.kmers import KmerDatabase, Source, count_files, kmers_on_gpu, open_database
-from ngsgpu.kmers.count import most_letters
-from ngsgpu.kmers.count import plan_files as plan_counting
+from ngsgpu.io.text.sample import ReadSample
+from ngsgpu.kmers import KmerDatabase, Source, open_database
+from ngsgpu.kmers.count import count_into, count_to, most_letters, plan_counting
+from ngsgpu.kmers.kept import KeptKmers
 from ngsgpu.kmers.model import valley_of
 from ngsgpu.pool import map_all
-from ngsgpu.run.options import INTERPRETER_BYTES, RunOptions, on_backend
+from ngsgpu.run.driver import FilesDriver, folder_beside
+from ngsgpu.run.options import INTERPRETER_BYTES, RunOptions
 from ngsgpu.run.plan import in_turn
-from ngsgpu.run.progress import Progress
-from ngsgpu.run.statistics import statistics_file
+from ngsgpu.run.steps import Run
 
 _LOG = logging.getLogger("ngsgpu")
 _ROWS: Final = 1 << 22
@@ -85,9 +82,6 @@ def write_unitigs(
             the same name.
     """
     paths, color = listed(paths), listed(color)
-    started = time.monotonic()
-    parameters = parameters or UnitigParameters()
-    options = options or RunOptions()
     if bool(paths) == (database is not None):
         raise UsageError(_NO_INPUT)
     if (colors is None) != (not color):
@@ -96,34 +90,24 @@ def write_unitigs(
     outputs = [path for path in (out, gfa, colors) if path is not None]
     if not outputs:
         raise UsageError("no output given; name a file with `out` or `gfa`")
-    check_distinct(list(paths), [*outputs, *([] if stats is None else [stats])])
-    with contextlib.ExitStack() as opened, statistics_file(stats) as complete:
-        files = [opened.enter_context(AtomicFile(path)) for path in outputs]
-        writes = iter([file.write for file in files])
+
+    def written(run: Run[UnitigParameters], files: OutputSet) -> UnitigSummary:
+        numbers = iter(range(len(outputs)))
         fasta, segments, table = (
-            next(writes) if path is not None else None for path in (out, gfa, colors)
+            partial(files.write, next(numbers)) if path is not None else None
+            for path in (out, gfa, colors)
         )
-
-        def run(options: RunOptions) -> UnitigSummary:
-            begin = time.monotonic()
+        with run.timed("kmers"):
             solid = solid_of(
-                paths, outputs[0], database, parameters, phred_offset, options,
-                on_gpu=colors is None,
-            )  # fmt: skip
-            times = {"kmers": round(time.monotonic() - begin, 3)}
-            unitigs = _write(solid, fasta, segments, table, color, options, times)
-            return summary_of(unitigs, solid.k, solid.least, parameters, options, times)
+                run, paths, outputs[0], run.parameters, database=database, on_gpu=colors is None
+            )
+        unitigs = _write(solid, fasta, segments, table, color, run)
+        return summary_of(unitigs, solid.k, solid.least, run)
 
-        # What fails on the GPU does so before anything is written.
-        summary = on_backend(
-            options,
-            lambda: run(replace(options, may_fall_back=False)),
-            lambda: run(replace(options, backend="cpu")),
-            may_begin_again=lambda: not any(map(is_stream, paths)),
-        )
-        summary.time_s["total"] = round(time.monotonic() - started, 3)
-        commit_all([*files, *complete(summary)])
-    return summary
+    return _DRIVER.run_files(
+        paths, outputs, written, parameters=parameters, options=options, stats=stats,
+        phred_offset=phred_offset,
+    )  # fmt: skip
 
 
 class Solid(NamedTuple):
@@ -145,90 +129,55 @@ class Solid(NamedTuple):
 
 
 def solid_of(
+    run: Run[Any],
     paths: Sequence[str | Path],
     output: str | Path,
-    database: str | Path | None,
     parameters: UnitigParameters,
-    phred_offset: PhredOffset,
-    options: RunOptions,
     *,
-    on_gpu: bool,
+    database: str | Path | None = None,
+    on_gpu: bool = True,
 ) -> Solid:
-    """The k-mers of a graph.
+    """The k-mers of a graph, as a step of a run.
 
     Args:
+        run: the run, whose backend counts.
         paths: see ``write_unitigs``.
         output: what does not fit into memory goes to a temporary folder beside it.
-        database: see ``write_unitigs``.
-        parameters: likewise.
-        phred_offset: likewise.
-        options: likewise.
+        parameters: see ``write_unitigs``.
+        database: likewise.
         on_gpu: whether k-mers that are counted on a GPU may stay there.
 
     Raises:
         InputError: a file or the database cannot be read.
         OutputError: the temporary folder cannot be written.
-        DeviceError: the GPU failed, and the CPU may not take over.
+        DeviceError: the GPU failed.
         HostMemoryError: the memory is too small.
     """
     name = str(database or paths[0])
     chosen = parameters.min_abundance
+    threads = run.options.threads
 
     def choose(histogram: NDArray[np.int64]) -> int:
         nonlocal chosen
         chosen = _valley(histogram, name)
         return chosen
 
-    least = None if parameters.min_abundance else choose
-    if on_gpu and database is None and options.backend == "cuda":
-        kept, source = kmers_on_gpu(
-            paths, parameters.counted(), beside=_beside(output), phred_offset=phred_offset,
-            options=options, least=least,
-        )  # fmt: skip
-        return Solid(parameters.kmer, chosen or 0, *kept.together(), source)
-    counting: AbstractContextManager[KmerDatabase]
-    if database is not None:
-        counting = contextlib.nullcontext(open_database(database, options.threads))
-    else:
-        counting = _counted(paths, _beside(output), parameters, phred_offset, options, least)
-    with counting as counted:
+    def solid(counted: KmerDatabase) -> Solid:
         k = counted.parameters.kmer
         check_odd(k)
-        chosen = chosen or _abundance(counted, name, options.threads)
-        return Solid(k, chosen, *solid_kmers(counted, chosen, options), counted.source)
+        least = chosen or _abundance(counted, name, threads)
+        return Solid(k, least, *solid_kmers(counted, least, run.options), counted.source)
 
-
-@contextlib.contextmanager
-def _counted(
-    paths: Sequence[str | Path],
-    beside: Path,
-    parameters: UnitigParameters,
-    phred_offset: PhredOffset,
-    options: RunOptions,
-    least: Callable[[NDArray[np.int64]], int] | None,
-) -> Iterator[KmerDatabase]:
-    """The files' k-mers in a database beside a path; ``least`` is that of ``count_files``."""
-    try:
-        with temporary_folder(beside) as folder:
-            place = folder / "kmers"
-            count_files(
-                paths,
-                place,
-                parameters.counted(),
-                phred_offset=phred_offset,
-                options=options,
-                least=least,
-            )
-            yield open_database(place, options.threads, check=False)
-    except OSError as error:
-        raise output_error(beside, error) from error
-
-
-def _beside(output: str | Path) -> Path:
-    """A name in the folder of an output, or in the current one if that is a stream."""
-    own = Path(output).resolve()
-    streams = own_descriptor(output, standard=1) is not None or (own.exists() and not own.is_file())
-    return Path.cwd() / "unitigs.kmers" if streams else own.with_name(f"{own.name}.kmers")
+    if database is not None:
+        return solid(open_database(database, threads))
+    wanted, sample = parameters.counted(), ReadSample()
+    least = None if parameters.min_abundance else choose
+    with folder_beside(output) as folder:
+        if on_gpu and run.backend == "cuda":
+            kept = KeptKmers(wanted.words)
+            source = count_into(kept, run, paths, wanted, folder, sample, least)
+            return Solid(parameters.kmer, chosen or 0, *kept.together(), source)
+        return solid(count_to(folder, run, paths, wanted, sample, least))
 
 
 def _write(
@@ -237,22 +186,18 @@ def _write(
     gfa: Callable[[memoryview], None] | None,
     colors: Callable[[bytes], None] | None,
     color: Sequence[str | Path],
-    options: RunOptions,
-    times: dict[str, float],
+    run: Run[UnitigParameters],
 ) -> Unitigs:
-    """Write the unitigs; ``times`` gets the seconds of the steps."""
-    with Progress(options.progress) as progress:
-        with progress.stage("compacting", unit="k-mers") as stage:
-            graph, unitigs = compacted(solid, options, walked=colors is not None)
-            stage.advance(len(solid.counts))
-            times["compacting"] = round(stage.seconds, 3)
-        with progress.stage("writing", unit="unitigs") as stage:
-            write_text(graph, unitigs, fasta, gfa, options.threads)
-            if colors is not None:
-                for text in color_lines(graph, unitigs, color, options.threads):
-                    colors(text)
-            stage.advance(len(unitigs))
-            times["writing"] = round(stage.seconds, 3)
+    threads = run.options.threads
+    with run.step("compacting", "compacting", unit="k-mers") as stage:
+        graph, unitigs = compacted(solid, run.options, walked=colors is not None)
+        stage.advance(len(solid.counts))
+    with run.step("writing", "writing", unit="unitigs") as stage:
+        write_text(graph, unitigs, fasta, gfa, threads)
+        if colors is not None:
+            for text in color_lines(graph, unitigs, color, threads):
+                colors(text)
+        stage.advance(len(unitigs))
     return unitigs
 
 
@@ -339,18 +284,24 @@ def plan_files(
         InputError: the database cannot be read.
         UsageError: there is no input.
     """
-    if bool(listed(paths)) == (database is not None):
+    if database is None:
+        return _DRIVER.plan_files(paths, parameters, options)
+    if listed(paths):
         raise UsageError(_NO_INPUT)
-    if database is not None:
-        opened = open_database(database, check=False)
-        counted = opened.parameters
-        graph = plan_graph(len(opened), counted.kmer, counted.words, options)
-        return in_turn("compacting", compacting=graph)
+    opened = open_database(database, check=False)
+    counted = opened.parameters
+    graph = plan_graph(len(opened), counted.kmer, counted.words, options)
+    return in_turn("compacting", compacting=graph)
+
+
+def _plan(
+    paths: Sequence[str | Path], parameters: UnitigParameters, options: RunOptions
+) -> HostPlan:
     return in_turn("compacting", **plan_steps(paths, parameters, options))
 
 
 def plan_steps(
-    paths: Paths, parameters: UnitigParameters, options: RunOptions
+    paths: Sequence[str | Path], parameters: UnitigParameters, options: RunOptions
 ) -> dict[str, HostPlan]:
     """Plan the memory of counting the k-mers of files, and of the largest graph they may have.
 
@@ -360,7 +311,7 @@ def plan_steps(
         options: threads and memory budget.
     """
     counted = parameters.counted()
-    letters = most_letters(listed(paths))
+    letters = most_letters(paths)
     kmers = (options.budget if letters is None else letters) // (parameters.min_abundance or 1)
     return {
         "counting": plan_counting(paths, counted, options),
@@ -393,3 +344,6 @@ def plan_graph(size: int, k: int, words: int, options: RunOptions) -> HostPlan:
         budget=options.budget,
         remedies=("a higher `min_abundance`",),
     )
+
+
+_DRIVER: Final = FilesDriver(UnitigParameters, plan=_plan, no_input=_NO_INPUT)

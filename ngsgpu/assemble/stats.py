@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike
 
 from ngsgpu.assemble.chains import Unitigs
 from ngsgpu.assemble.params import UnitigParameters
-from ngsgpu.run.options import RunOptions
 from ngsgpu.run.statistics import RunStatistics
+from ngsgpu.run.steps import Run
 
 
 @dataclass(slots=True, kw_only=True)
@@ -68,30 +68,19 @@ def sizes_of(lengths: ArrayLike) -> dict[str, int]:
     }
 
 
-def summary_of(
-    unitigs: Unitigs,
-    k: int,
-    least: int,
-    parameters: UnitigParameters,
-    options: RunOptions,
-    times: dict[str, float],
-) -> UnitigSummary:
+def summary_of(unitigs: Unitigs, k: int, least: int, run: Run[UnitigParameters]) -> UnitigSummary:
     """Sum up unitigs.
 
     Args:
         unitigs: the unitigs.
         k: k-mer length of the graph, which may be a database's.
         least: lowest count of its k-mers.
-        parameters: as they were given.
-        options: of the run, with the backend that did it.
-        times: seconds by step; may still grow.
+        run: that made them.
     """
     sizes = sizes_of(unitigs.sizes + (k - 1))
     own = np.repeat(np.arange(2 * len(unitigs)), np.diff(unitigs.link_starts))
-    return UnitigSummary.begun(
-        options,
-        options.backend,
-        parameters,
+    return UnitigSummary.after(
+        run,
         parameters={"kmer": k},
         kmer=k,
         min_abundance=least,
@@ -101,5 +90,4 @@ def summary_of(
         longest=sizes["longest"],
         n50=sizes["n50"],
         links=int(np.count_nonzero(unitigs.links ^ 1 >= own)),
-        time_s=times,
     )

@@ -25,7 +25,7 @@ from ngsgpu.minhash.cpu import READ_MASK
 from ngsgpu.pool import Shared, working
 from ngsgpu.readset import ReadSet
 from ngsgpu.readset.kmers import KmerSpectrum
-from ngsgpu.run.edited import EditingRun
+from ngsgpu.run.again.edited import EditingRun
 from ngsgpu.run.options import INTERPRETER_BYTES, Contents, ReadSetPlan
 from ngsgpu.run.progress import Stage
 from ngsgpu.run.staged import CpuRun

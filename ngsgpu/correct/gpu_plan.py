@@ -24,7 +24,7 @@ from ngsgpu.correct.gpu_tiers import tiers_for, workspace_block_bytes
 from ngsgpu.correct.params import CorrectionParameters
 from ngsgpu.device.cuda.sort import ARGSORT_BYTES
 from ngsgpu.device.plan import Allocation, first_fitting
-from ngsgpu.minhash.gpu import SLOT_BYTES, SMALL_BYTES, pass_bytes, table_bytes
+from ngsgpu.minhash.gpu_memory import SLOT_BYTES, SMALL_BYTES, pass_bytes, table_bytes
 from ngsgpu.readset.gpu import ReadMemory
 from ngsgpu.readset.gpu_divided import whole_or_divided
 from ngsgpu.readset.gpu_plan import STEPS, TeamPlan

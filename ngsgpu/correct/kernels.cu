@@ -8,8 +8,7 @@
 #include "ngsgpu/correct/rules/votes.cuh"
 #include "ngsgpu/correct/workspace.cuh"
 #include "ngsgpu/device/cuda/reduce.cuh"
-#include "ngsgpu/readset/reads.cuh"
-#include "ngsgpu/sequence/search.cuh"
+#include "ngsgpu/readset/unknown.cuh"
 
 constexpr int MIN_BLOCKS = 4;  // a multiprocessor; 5 leave too few registers, measured
 constexpr uint8_t HIGH_QUALITY = 1, LOW_QUALITY = 2, OF_RARE_STRAIN = 4;
@@ -21,11 +20,9 @@ __device__ void mark_ambiguous(const AmbiguousBases& all, int64_t anchor, int le
     for (int i = thread; i < (length + 31) / 32; i += blockDim.x) ambiguous[i] = 0;
     if (all.count == 0) return;
     if (thread == 0) {
-        const auto is_before = [&](int64_t i) { return all.reads[i] < anchor; };
-        const int64_t low = first_not_before(int64_t(0), int64_t(all.count), is_before);
-        const bool found = low < all.count && all.reads[low] == anchor;
-        block.ambiguous_begin = found ? all.start[low] : 0;
-        block.ambiguous_end = found ? all.start[low + 1] : 0;
+        const UnknownBases found = unknown_of(all, anchor);
+        block.ambiguous_begin = found.begin;
+        block.ambiguous_end = found.end;
     }
     __syncthreads();
     for (int64_t i = block.ambiguous_begin + thread; i < block.ambiguous_end; i += blockDim.x)

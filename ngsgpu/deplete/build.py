@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from mmap import mmap
@@ -20,13 +21,13 @@ from ngsgpu.device.memory import format_size
 from ngsgpu.device.plan import ABOUT, AT_LEAST, Allocation, HostPlan
 from ngsgpu.errors import InputError, UsageError
 from ngsgpu.io.compress.source import unpacked_size
+from ngsgpu.io.output.atomic import AtomicFile
 from ngsgpu.io.paths import Paths, listed
 from ngsgpu.io.text.reader import read_batches
 from ngsgpu.pool import working
 from ngsgpu.run.options import INTERPRETER_BYTES, RunOptions
 from ngsgpu.run.plan import reading_bytes
 from ngsgpu.run.progress import Progress, say_if_compiling
-from ngsgpu.run.statistics import statistics_file
 from ngsgpu.sequence.kmers import distinct
 
 _STRETCH: Final = 1 << 22
@@ -234,8 +235,11 @@ def write_index(
         options, "cpu", index.parameters, index=index.describe(),
         time_s={"total": round(seconds, 3)},
     )  # fmt: skip
-    with statistics_file(stats) as complete:
-        index.save(out, options.threads, complete(statistics))
+    with ExitStack() as opened:
+        together = [opened.enter_context(AtomicFile(path)) for path in (stats,) if path is not None]
+        for file in together:
+            file.write(statistics.to_json().encode())
+        index.save(out, options.threads, together)
     return statistics
 
 

@@ -25,9 +25,9 @@ from ngsgpu.minhash import ends
 from ngsgpu.minhash.ends import EndTables, build_end_tables
 from ngsgpu.pool import Shared, working
 from ngsgpu.readset import ReadSet
+from ngsgpu.run.again.sections import Section, read_sections
 from ngsgpu.run.options import INTERPRETER_BYTES, Contents, ReadSetPlan, RunOptions
 from ngsgpu.run.progress import Progress, Stage
-from ngsgpu.run.sections import Section, read_sections
 from ngsgpu.run.staged import CpuRun, ReadLengths, StagedRun
 
 logger = logging.getLogger("ngsgpu")

@@ -41,8 +41,8 @@ from ngsgpu.io.reread import check_same
 from ngsgpu.minhash.ends_gpu import build_end_tables_on_gpu
 from ngsgpu.pool import Shared, working
 from ngsgpu.readset.gpu_divided import common_arena
+from ngsgpu.run.again.sections import Section, can_seek, indexed_sections, read_sections
 from ngsgpu.run.gpu_run import GpuRun
-from ngsgpu.run.sections import Section, can_seek, indexed_sections, read_sections
 from ngsgpu.run.staged import ReadLengths
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from ngsgpu.errors import UsageError
 from ngsgpu.extend.cpu import Extensions
 from ngsgpu.extend.records import Format, format_pairs
 from ngsgpu.io.output.writer import OutputSet
-from ngsgpu.run.sections import Section
+from ngsgpu.run.again.sections import Section
 
 
 class ExtensionOutputs(NamedTuple):

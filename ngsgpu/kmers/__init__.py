@@ -1,9 +1,9 @@
 """Exact counts of canonical k-mers, in databases on the disk.
 
-Read in this order: ``params``, ``cpu`` and ``superkmers`` (the kernels), ``cpu_run`` and
-``long_run`` (how a run uses them), ``database`` (its folder), ``count`` (making it), ``outputs``,
-``compare`` (intersections, differences, look-ups), ``text``, ``model`` (of the genome, by the
-histogram). See ``docs/kmers.md``.
+Read in this order: ``params``, ``cpu`` (the kernels), ``cpu_run`` (how a run uses them), ``long``
+(k-mers of several words), ``database`` (its folder), ``count`` (making it), ``compare``
+(intersections, differences, look-ups), ``text``, ``model`` (of the genome, by the histogram). See
+``docs/kmers.md``.
 """
 
 from typing import TYPE_CHECKING
@@ -12,7 +12,7 @@ from ngsgpu.lazy import on_first_use
 
 if TYPE_CHECKING:
     from ngsgpu.kmers.compare import Kept, Lookup, combine
-    from ngsgpu.kmers.count import count_files, histogram_of_files, kmers_on_gpu
+    from ngsgpu.kmers.count import count_files
     from ngsgpu.kmers.database import KmerDatabase, Source, open_database
     from ngsgpu.kmers.params import CountParameters
 
@@ -24,8 +24,6 @@ __all__ = [
     "Source",
     "combine",
     "count_files",
-    "histogram_of_files",
-    "kmers_on_gpu",
     "open_database",
 ]
 

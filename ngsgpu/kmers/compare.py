@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict
 from enum import Enum
 from itertools import pairwise
 from pathlib import Path
@@ -13,27 +12,29 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.errors import UsageError
-from ngsgpu.io.output.atomic import AtomicFile
+from ngsgpu.io.output.writer import OutputSet
 from ngsgpu.io.paths import Paths, listed
 from ngsgpu.jit import Integer, njit
 from ngsgpu.kmers.cpu import highest_count
 from ngsgpu.kmers.database import (
+    KIND,
     DatabaseWriter,
     KmerDatabase,
     Source,
     check_same,
-    new_database,
     open_database,
 )
 from ngsgpu.kmers.params import CountParameters
 from ngsgpu.kmers.stats import CombinationStatistics
 from ngsgpu.pool import working
+from ngsgpu.run.driver import FilesDriver
 from ngsgpu.run.options import RunOptions
+from ngsgpu.run.steps import Run
 from ngsgpu.sequence.kmers import find_row, is_less
 
 _PART_BITS: Final = 10
 _LOOKUP_BITS: Final = 16
+_DRIVER: Final = FilesDriver[None](lambda: None)
 
 
 class Kept(Enum):
@@ -76,18 +77,62 @@ def combine(
         OutputError: the new one cannot be written.
         UsageError: the new one is to replace one of them.
     """
-    started = time.monotonic()
-    others = listed(others)
-    if Path(out).resolve() in [Path(path).resolve() for path in (first, *others)]:
-        raise UsageError(f"{out}: is named as input and output; choose another name")
-    databases = [open_database(path, threads) for path in (first, *others)]
-    check_same(list(zip(map(str, (first, *others)), databases, strict=True)))
-    one = databases[0]
-    starts = [database.starts(_PART_BITS) for database in databases]
+    paths = [first, *listed(others)]
 
-    # Those whose counts go into the new one.
-    counting = databases[:1] if kept is Kept.OWN else databases
-    widest = max((own.parameters for own in counting), key=lambda own: own.count_bits)
+    def combined(run: Run[None], files: OutputSet) -> CombinationStatistics:
+        databases = [open_database(path, threads) for path in paths]
+        check_same(list(zip(map(str, paths), databases, strict=True)))
+        parameters = _parameters_of(databases, kept)
+        writer = DatabaseWriter(files.folder, parameters)
+        occurrences = 0
+        combine_part = _combining(databases, kept, parameters)
+        with working(threads, combine_part, range(1 << _PART_BITS), name="combine") as parts:
+            for kmers, counts in parts:
+                writer.append(kmers, counts)
+                occurrences += int(counts.sum(dtype=np.int64))
+        sources = [own.source for own in databases[: None if kept is Kept.ANY else 1]]
+        source = Source(
+            sequences=sum(own.sequences for own in sources),
+            bases=sum(own.bases for own in sources),
+            kmers=occurrences,
+            files=(kept.value, *(Path(path).resolve().name for path in paths)),
+        )
+        writer.close(parameters, source)
+        return CombinationStatistics.after(
+            run,
+            parameters=asdict(parameters) | {"kept": kept.value},
+            databases=[
+                {"path": str(path), "distinct": len(own)}
+                for path, own in zip(paths, databases, strict=True)
+            ],
+            distinct=writer.size,
+            kmers=occurrences,
+        )
+
+    return _DRIVER.run_files(
+        (), (), combined, parameters=None, stats=stats, folder=(out, KIND), also_read=paths,
+        options=RunOptions(threads=threads, command=tuple(command)),
+    ).distinct  # fmt: skip
+
+
+def _parameters_of(databases: Sequence[KmerDatabase], kept: Kept) -> CountParameters:
+    """Parameters of what databases are combined to."""
+    own = [database.parameters for database in databases]
+    first = own[:1] if kept is Kept.OWN else own
+    return CountParameters(
+        own[0].kmer,
+        min(one.min_quality for one in first),
+        min(one.min_count for one in first),
+        # Of those whose counts go into the new one.
+        max(one.count_bits for one in first),
+    )
+
+
+def _combining(
+    databases: Sequence[KmerDatabase], kept: Kept, parameters: CountParameters
+) -> Callable[[int], tuple[NDArray[np.uint64], NDArray[Any]]]:
+    """Combines the k-mers of databases that begin with the bits of a number."""
+    starts = [database.starts(_PART_BITS) for database in databases]
 
     def part(number: int) -> tuple[NDArray[np.uint64], NDArray[Any]]:
         parts = []
@@ -97,7 +142,8 @@ def combine(
         kmers, counts = parts[0]
         for other in parts[1:]:
             most = len(kmers) + (len(other[0]) if kept is Kept.ANY else 0)
-            room = np.empty((most, kmers.shape[1]), kmers.dtype), np.empty(most, widest.count_type)
+            counts_room = np.empty(most, parameters.count_type)
+            room = np.empty((most, kmers.shape[1]), kmers.dtype), counts_room
             if kept is Kept.ANY:
                 size = _add(kmers, counts, *other, *room)
             else:
@@ -105,52 +151,7 @@ def combine(
             kmers, counts = room[0][:size], room[1][:size]
         return kmers, counts
 
-    least = (lambda values: next(iter(values))) if kept is Kept.OWN else min
-    parameters = CountParameters(
-        one.parameters.kmer,
-        least(own.parameters.min_quality for own in databases),
-        least(own.parameters.min_count for own in databases),
-        widest.count_bits,
-    )
-    occurrences = 0
-    also: list[AtomicFile] = []
-    with (
-        nullcontext() if stats is None else AtomicFile(stats) as document,
-        new_database(out, also) as folder,
-    ):
-        writer = DatabaseWriter(folder, parameters)
-        with working(threads, part, range(1 << _PART_BITS), name="combine") as parts:
-            for kmers, counts in parts:
-                writer.append(kmers, counts)
-                occurrences += int(counts.sum(dtype=np.int64))
-        names = (kept.value, *(Path(path).resolve().name for path in (first, *others)))
-        sources = [own.source for own in databases[: None if kept is Kept.ANY else 1]]
-        source = Source(
-            sequences=sum(own.sequences for own in sources),
-            bases=sum(own.bases for own in sources),
-            kmers=occurrences,
-            files=names,
-        )
-        writer.close(parameters, source)
-        if document is not None:
-            paths = [str(path) for path in (first, *others)]
-            summary = CombinationStatistics.begun(
-                RunOptions(threads=threads, command=tuple(command)),
-                "cpu",
-                parameters,
-                parameters={"kept": kept.value},
-                databases=[
-                    {"path": path, "distinct": len(own)}
-                    for path, own in zip(paths, databases, strict=True)
-                ],
-                distinct=writer.size,
-                kmers=occurrences,
-                time_s={"total": round(time.monotonic() - started, 3)},
-            )
-            document.write(summary.to_json().encode())
-            document.close()
-            also.append(document)
-    return writer.size
+    return part
 
 
 @njit(nogil=True, cache=True)

@@ -4,99 +4,146 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.device.plan import HostPlan, MemoryPlan, gpu_memory
-from ngsgpu.errors import UsageError, output_error
+from ngsgpu.errors import UsageError
 from ngsgpu.io.compress.source import unpacked_size
-from ngsgpu.io.output.atomic import AtomicFile
-from ngsgpu.io.output.temporary import temporary_folder
+from ngsgpu.io.inputs import ReadFiles
+from ngsgpu.io.output.writer import OutputSet
 from ngsgpu.io.paths import Paths, is_stream, listed
 from ngsgpu.io.text.diagnose import PhredOffset
 from ngsgpu.io.text.sample import ReadSample
 from ngsgpu.kmers.cpu_run import ShortCounter, plan_arena
 from ngsgpu.kmers.database import (
+    KIND,
     DatabaseWriter,
     KmerDatabase,
     Source,
     Tally,
-    new_database,
     open_database,
 )
 from ngsgpu.kmers.kept import KeptKmers
-from ngsgpu.kmers.long_run import LongCounter
+from ngsgpu.kmers.long.cpu_run import LongCounter
 from ngsgpu.kmers.params import CountParameters
-from ngsgpu.kmers.stats import Observed
-from ngsgpu.kmers.stretches import (
-    offset_to_read,
-)
-from ngsgpu.run.options import RunOptions, on_backend
-from ngsgpu.run.progress import Progress, say_if_compiling
+from ngsgpu.kmers.stats import CountStatistics
+from ngsgpu.kmers.stretches import offset_to_read
+from ngsgpu.kmers.text import SHOWN_COUNTS, histogram_lines
+from ngsgpu.run.driver import FilesDriver, folder_beside
+from ngsgpu.run.options import RunOptions
+from ngsgpu.run.steps import Run
+from ngsgpu.run.trimming import warn_of_adapters
 
 Choice = Callable[[NDArray[np.int64]], int]
 """Chooses the lowest count from a histogram."""
 
-_Writer = TypeVar("_Writer", DatabaseWriter, Tally)
-
 
 def count_files(
-    paths: Paths,
-    out: str | Path,
+    in1: Paths,
+    out: str | Path | None,
     parameters: CountParameters | None = None,
     *,
+    in2: Paths = (),
+    histo_file: str | Path | None = None,
+    stats: str | Path | None = None,
     phred_offset: PhredOffset = "auto",
     options: RunOptions | None = None,
-    least: Choice | None = None,
-    also: Callable[[KmerDatabase], Sequence[AtomicFile]] | None = None,
-    observed: Observed | None = None,
-) -> Source:
-    """Count the canonical k-mers of files into a database.
+) -> CountStatistics:
+    """Count the canonical k-mers of files into a database, a histogram, or both.
 
     Args:
-        paths: FASTQ or FASTA files; ``-`` is standard input.
-        out: folder of the database; appears whole or not at all.
+        in1: FASTQ or FASTA files of reads or first mates, or of other sequences; ``-`` is standard
+            input.
+        out: folder of the database.
         parameters: which k-mers are counted.
+        in2: further files, which may be those of second mates.
+        histo_file: file of the histogram; ``-`` is standard output.
+        stats: JSON file for the statistics.
         phred_offset: of the qualities.
         options: backend, threads, memory and progress; do not affect the result.
-        least: chooses the lowest count of a k-mer that is kept from the histogram of all of them;
-            called only where that is known before anything is written, in which case the database
-            has the choice as its ``min_count``.
-        also: writes files from the database, and closes them; they are committed together with it.
-        observed: gets the sample of the reads, and the backend.
-
-    Returns:
-        What was counted.
 
     Raises:
         InputError: a file cannot be read, or the folder holds something else.
-        OutputError: the database cannot be written.
+        OutputError: an output cannot be written; none is then.
         HostMemoryError: the memory is too small to count at all.
         DeviceError: the GPU failed, and the CPU may not take over.
-        UsageError: there is no file.
+        UsageError: there is no file, or neither database nor histogram.
     """
-    paths = listed(paths)
-    parameters, options = parameters or CountParameters(), options or RunOptions()
-    together: list[AtomicFile] = []
-    with new_database(out, together) as folder:
-        source = _count_to(folder, paths, parameters, phred_offset, options, least, observed)
-        if also is not None:
-            together += also(open_database(folder, check=False))
-    return source
+    first, second = listed(in1), listed(in2)
+    paths = _DRIVER.given([*first, *second])
+    if out is None and histo_file is None:
+        raise UsageError("no output given; name a folder with `out`, or a file with `histo_file`")
+
+    def counted(run: Run[CountParameters], files: OutputSet) -> CountStatistics:
+        sample = ReadSample()
+        if out is not None:
+            database = count_to(files.folder, run, paths, run.parameters, sample)
+            source, distinct = database.source, len(database)
+            histogram = partial(database.histogram, run.options.threads)
+        else:
+            assert histo_file is not None
+            tally = Tally()
+            with folder_beside(histo_file) as folder:
+                source = count_into(tally, run, paths, run.parameters, folder, sample)
+            distinct = tally.size
+            histogram = partial(np.copy, tally.histogram)
+        if histo_file is not None:
+            for line in histogram_lines(histogram(), SHOWN_COUNTS):
+                files.write(0, line.encode())
+        return CountStatistics.after(
+            run,
+            sequences=source.sequences,
+            bases=source.bases,
+            kmers=source.kmers,
+            distinct=distinct,
+            adapters=_adapters(sample, first, second),
+        )
+
+    return _DRIVER.run_files(
+        paths, [histo_file], counted, parameters=parameters, options=options, stats=stats,
+        phred_offset=phred_offset, folder=None if out is None else (out, KIND),
+    )  # fmt: skip
 
 
-def _count_to(
+def _adapters(
+    sample: ReadSample, first: Sequence[str | Path], second: Sequence[str | Path]
+) -> dict[str, Any]:
+    """What the sample of the reads says of adapters, with a warning if there are many."""
+    # A file of second mates for each of first ones is the rule, but none is known to be one.
+    paired = len(second) == len(first)
+    lanes = zip(first, second, strict=True) if paired else ((path,) for path in [*first, *second])
+    files = [ReadFiles(tuple(map(str, lane))) for lane in lanes]
+    return warn_of_adapters(sample, files, "their k-mers are counted as well")
+
+
+def count_to(
     folder: Path,
+    run: Run[Any],
     paths: Sequence[str | Path],
     parameters: CountParameters,
-    phred_offset: PhredOffset,
-    options: RunOptions,
-    least: Choice | None,
-    observed: Observed | None,
-) -> Source:
+    sample: ReadSample,
+    least: Choice | None = None,
+) -> KmerDatabase:
+    """Count the k-mers of files into a database, as a step of a run.
+
+    Args:
+        folder: of the database.
+        run: the run, whose backend counts.
+        paths: FASTQ or FASTA files.
+        parameters: which k-mers are counted.
+        sample: gets the sample of the reads.
+        least: chooses the lowest count of a k-mer that is kept from the histogram of all of them;
+            called only where that is known before anything is written, in which case the database
+            has the choice as its ``min_count``.
+
+    Raises:
+        NgsgpuError: as of ``count_files``.
+    """
     chosen = parameters
 
     def choose(histogram: NDArray[np.int64]) -> int:
@@ -105,160 +152,71 @@ def _count_to(
         chosen = replace(parameters, min_count=max(parameters.min_count, least(histogram)))
         return chosen.min_count
 
-    writer, source = _count_into(
-        lambda: DatabaseWriter(folder, parameters),
-        paths, folder, parameters, phred_offset, options, choose if least is not None else None,
-        observed,
-    )  # fmt: skip
+    writer = DatabaseWriter(folder, parameters)
+    source = count_into(
+        writer, run, paths, parameters, folder, sample, None if least is None else choose
+    )
     writer.close(chosen, source)
-    return source
+    return open_database(folder, check=False)
 
 
-def histogram_of_files(
-    paths: Paths,
-    parameters: CountParameters | None = None,
-    *,
-    beside: str | Path,
-    phred_offset: PhredOffset = "auto",
-    options: RunOptions | None = None,
-    observed: Observed | None = None,
-) -> tuple[NDArray[np.int64], Source]:
-    """Distinct k-mers of files by count, as ``KmerDatabase.histogram``, without a database.
-
-    Args:
-        paths: see ``count_files``.
-        parameters: likewise.
-        beside: a path; what does not fit into memory goes to a temporary folder beside it.
-        phred_offset: see ``count_files``.
-        options: likewise.
-        observed: likewise.
-
-    Raises:
-        OutputError: the temporary folder cannot be written.
-        InputError: see ``count_files``, and likewise other errors.
-    """
-    paths = listed(paths)
-    try:
-        with temporary_folder(Path(beside)) as folder:
-            tally, source = _count_into(
-                Tally,
-                paths, folder, parameters or CountParameters(), phred_offset,
-                options or RunOptions(), observed=observed,
-            )  # fmt: skip
-    except OSError as error:
-        raise output_error(beside, error) from error
-    return tally.histogram, source
-
-
-def kmers_on_gpu(
+def count_into(
+    writer: DatabaseWriter | Tally | KeptKmers,
+    run: Run[Any],
     paths: Sequence[str | Path],
     parameters: CountParameters,
-    *,
-    beside: str | Path,
-    phred_offset: PhredOffset,
-    options: RunOptions,
-    least: Choice | None = None,
-) -> tuple[KeptKmers, Source]:
-    """The k-mers of files, counted on the current GPU and kept in memory, without a database.
-
-    Args:
-        paths: see ``count_files``.
-        parameters: likewise.
-        beside: see ``histogram_of_files``.
-        phred_offset: see ``count_files``.
-        options: likewise.
-        least: chooses the lowest count of a k-mer that is kept from the histogram of all of them.
-
-    Raises:
-        OutputError: the temporary folder cannot be written.
-        InputError: see ``count_files``, and likewise other errors.
-    """
-    from ngsgpu.kmers.gpu_run import count_on_gpu
-
-    kept = KeptKmers(parameters.words)
-    phred_offset = offset_to_read(parameters, phred_offset)
-    letters = most_letters(paths)
-    try:
-        with temporary_folder(Path(beside)) as folder, Progress(options.progress) as progress:
-            source = count_on_gpu(
-                paths, kept, folder, parameters, phred_offset, options, letters, progress,
-                ReadSample(), least,
-            )  # fmt: skip
-    except OSError as error:
-        raise output_error(beside, error) from error
-    return kept, source
-
-
-def _count_into(
-    make: Callable[[], _Writer],
-    paths: Sequence[str | Path],
     folder: Path,
-    parameters: CountParameters,
-    phred_offset: PhredOffset,
-    options: RunOptions,
+    sample: ReadSample,
     least: Choice | None = None,
-    observed: Observed | None = None,
-) -> tuple[_Writer, Source]:
-    """Count on the backend of the options; what has taken the k-mers, and what was counted.
+) -> Source:
+    """Count the k-mers of files, as a step of a run.
 
     Args:
-        make: makes what takes them.
-        paths: see ``count_files``.
-        folder: for runs.
-        parameters: see ``count_files``.
-        phred_offset: likewise.
-        options: likewise.
+        writer: takes the k-mers; one that keeps them in memory only on a GPU.
+        run: see ``count_to``.
+        paths: likewise.
+        parameters: likewise.
+        folder: for what does not fit into memory.
+        sample: see ``count_to``.
         least: likewise.
-        observed: likewise.
+
+    Returns:
+        What was counted.
+
+    Raises:
+        NgsgpuError: as of ``count_files``.
     """
-    observed = observed or Observed()
-    sample = observed.sample
-    phred_offset = offset_to_read(parameters, phred_offset)
-    if not paths:
-        raise UsageError("no reads given; name files with `in1`")
+    phred_offset = offset_to_read(parameters, run.phred_offset)
     letters = most_letters(paths)
-    with Progress(options.progress) as progress:
+    if run.backend == "cuda":
+        from ngsgpu.kmers.gpu_run import count_on_gpu
 
-        def on_cpu() -> tuple[_Writer, Source]:
-            say_if_compiling()
-            sample.clear()
-            kind = _counter(parameters.words)
-            counter = kind(paths, parameters, phred_offset, options, folder, sample, letters)
-            writer = make()
-            with progress.stage("counting", unit="bases") as stage:
-                counter.count(writer, stage.advance)
-            for run in counter.runs:
-                run.remove()
-            return writer, counter.source()
-
-        def on_gpu() -> tuple[_Writer, Source]:
-            from ngsgpu.kmers.gpu_run import count_on_gpu
-
-            writer = make()
-            return writer, count_on_gpu(
-                paths, writer, folder, parameters, phred_offset, options, letters, progress,
-                sample, least,
-            )  # fmt: skip
-
-        return on_backend(
-            options,
-            on_gpu,
-            on_cpu,
-            may_begin_again=lambda: not any(map(is_stream, paths)),
-            note=observed.set_backend,
-        )
+        return count_on_gpu(
+            paths, writer, folder, parameters, phred_offset, run.options, letters, run.progress,
+            sample, least,
+        )  # fmt: skip
+    assert not isinstance(writer, KeptKmers)
+    kind = _counter(parameters.words)
+    counter = kind(paths, parameters, phred_offset, run.options, folder, sample, letters)
+    with run.progress.stage("counting", unit="bases") as stage:
+        counter.count(writer, stage.advance)
+    for own in counter.runs:
+        own.remove()
+    return counter.source()
 
 
 def _counter(words: int) -> type[ShortCounter | LongCounter]:
     return ShortCounter if words == 1 else LongCounter
 
 
-def plan_files(paths: Paths, parameters: CountParameters, options: RunOptions) -> HostPlan:
-    """Plan the memory of ``count_files``, whose arguments these are."""
-    letters, words = most_letters(listed(paths)), parameters.words
+def plan_counting(
+    paths: Sequence[str | Path], parameters: CountParameters, options: RunOptions
+) -> HostPlan:
+    """Plan the memory of counting the k-mers of files; see ``count_files``."""
+    letters, words = most_letters(paths), parameters.words
 
     def on_gpu() -> MemoryPlan:
-        from ngsgpu.kmers.gpu_run import plan_counting
+        from ngsgpu.kmers.gpu_plan import plan_counting
 
         budget = gpu_memory(options.gpu_memory).budget
         count_bytes = np.dtype(parameters.count_type).itemsize
@@ -273,3 +231,7 @@ def most_letters(paths: Sequence[str | Path]) -> int | None:
     if any(map(is_stream, paths)):
         return None
     return sum(map(unpacked_size, paths))
+
+
+_DRIVER = FilesDriver(CountParameters, plan=plan_counting)
+plan_files = _DRIVER.plan_files

@@ -55,17 +55,23 @@ def find_kmers(
     """
     found = 0
     for i in range(len(begin)):
-        first = begin[i]
-        before = k - 1
-        while first > low[i] and before > 0:
-            first -= 1
-            before -= LETTER_CODES[data[first]] != LINE_END
+        first = first_letter(data, begin[i], low[i], k)
         shift = quality[i] - low[i] if least > 0 else 0
         if kmers.shape[1] == 1:
             found = _find_short(data, first, begin[i], stop[i], shift, least, k, kmers, found)
         else:
             found = _find_long(data, first, begin[i], stop[i], shift, least, k, kmers, found)
     return found
+
+
+@njit(nogil=True, cache=True, inline="always")
+def first_letter(data: NDArray[np.uint8], begin: Integer, low: Integer, k: Integer) -> Integer:
+    """Where the first k-mer begins that ends at ``begin``, or the sequence does, at ``low``."""
+    before = k - 1
+    while begin > low and before > 0:
+        begin -= 1
+        before -= LETTER_CODES[data[begin]] != LINE_END
+    return begin
 
 
 @njit(nogil=True, cache=True)
@@ -152,9 +158,7 @@ def into_buckets(
     starts[:] = 0
     for i in range(len(kmers)):
         starts[(kmers[i, 0] >> shift) + np.uint64(1)] += 1
-    for bucket in range(1 << bits):
-        starts[bucket + 1] += starts[bucket]
-    place = starts.copy()
+    place = places_of(starts)
     for i in range(len(kmers)):
         bucket = kmers[i, 0] >> shift
         at = place[bucket]
@@ -167,17 +171,28 @@ def into_buckets(
 
 
 @njit(nogil=True, cache=True)
-def _grown(table: NDArray[np.uint64]) -> NDArray[np.uint64]:
+def places_of(starts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Turn sizes, each one behind its place, to where places begin; returns a copy without the end.
+
+    Counting sorts have the sizes, and put things at the places of the copy.
+    """
+    for i in range(len(starts) - 1):
+        starts[i + 1] += starts[i]
+    return starts[:-1].copy()
+
+
+@njit(nogil=True, cache=True)
+def enlarge(table: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """A table of twice the size with the same rows."""
     words = table.shape[1] - 1
-    grown = np.zeros((2 * len(table), words + 1), dtype=np.uint64)
-    counts = grown[:, words]
+    larger = np.zeros((2 * len(table), words + 1), dtype=np.uint64)
+    counts = larger[:, words]
     for i in range(len(table)):
         if table[i, words] != 0:
             slot = free_slot(counts, hash_row(table, i, words))
             for j in range(words + 1):
-                grown[slot, j] = table[i, j]
-    return grown
+                larger[slot, j] = table[i, j]
+    return larger
 
 
 @njit(nogil=True, cache=True)
@@ -210,7 +225,7 @@ def add_kmers(
             else:
                 at = _add_long(table, used, kmers, at, end[piece], counts)
             if at < end[piece]:
-                table = _grown(table)
+                table = enlarge(table)
     return table
 
 
@@ -281,6 +296,37 @@ def _add_long(
 
 
 @njit(nogil=True, cache=True)
+def rows_by_digit(
+    table: NDArray[np.uint64], left: int, digit: int, least: int, starts: NDArray[np.int64]
+) -> NDArray[np.uint64]:
+    """The rows of a table, uint64[n, words + 1], ordered by some bits of the k-mers.
+
+    Args:
+        table: see ``add_kmers``.
+        left: how many bits are before those that count.
+        digit: how many bits count.
+        least: k-mers that are less frequent are left out.
+        starts: int64[2^digit + 1], gets where those with each digit begin, and the end.
+    """
+    words = table.shape[1] - 1
+    before, shift = np.uint64(left), np.uint64(64 - digit)
+    lowest = np.uint64(max(1, least))
+    starts[:] = 0
+    for i in range(len(table)):
+        if table[i, words] >= lowest:
+            starts[np.int64((table[i, 0] << before) >> shift) + 1] += 1
+    place = places_of(starts)
+    rows = np.empty((starts[-1], words + 1), dtype=np.uint64)
+    for i in range(len(table)):
+        if table[i, words] >= lowest:
+            own = np.int64((table[i, 0] << before) >> shift)
+            for j in range(words + 1):
+                rows[place[own], j] = table[i, j]
+            place[own] += 1
+    return rows
+
+
+@njit(nogil=True, cache=True)
 def sorted_counts(
     table: NDArray[np.uint64], used: int, bits: int, min_count: int, no_counts: NDArray[Any]
 ) -> tuple[NDArray[np.uint64], NDArray[Any]]:
@@ -297,27 +343,10 @@ def sorted_counts(
     digit = 1
     while digit < 16 and (used >> digit) > 1:
         digit += 1
-    size = 1 << digit
-    place = np.zeros(size + 1, dtype=np.int64)
-    left = np.uint64(bits)
-    right = np.uint64(64 - digit)
-    for i in range(len(table)):
-        if table[i, words] >= min_count and table[i, words] > 0:
-            place[((table[i, 0] << left) >> right) + np.uint64(1)] += 1
-    for cell in range(size):
-        place[cell + 1] += place[cell]
-    rows = np.empty((place[size], words + 1), dtype=np.uint64)
-    end = place[1:].copy()
-    for i in range(len(table)):
-        if table[i, words] >= min_count and table[i, words] > 0:
-            cell = (table[i, 0] << left) >> right
-            for j in range(words + 1):
-                rows[place[cell], j] = table[i, j]
-            place[cell] += 1
-    begin = 0
-    for cell in range(size):
-        _sort_rows(rows, begin, end[cell])
-        begin = end[cell]
+    starts = np.empty((1 << digit) + 1, dtype=np.int64)
+    rows = rows_by_digit(table, bits, digit, min_count, starts)
+    for cell in range(1 << digit):
+        _sort_rows(rows, starts[cell], starts[cell + 1])
     kmers = np.empty((len(rows), words), dtype=np.uint64)
     counts = np.empty(len(rows), dtype=no_counts.dtype)
     most = highest_count(no_counts)

@@ -3,7 +3,7 @@
 Threads write the k-mers of a stretch of text into the arena, ordered by bucket. When the arena is
 full, or the files end, the k-mers of every bucket are counted. If there is more to come, the sorted
 counts (a run) go to files beside the output; in the end, those of all runs are added up. K-mers of
-several words are counted by ``long_run``.
+several words are counted by ``long.cpu_run``.
 """
 
 from __future__ import annotations

@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.errors import InputError
-from ngsgpu.io.output.atomic import AtomicFile
 from ngsgpu.io.output.folder import FolderKind, new_folder
 from ngsgpu.io.output.manifest import (
     FILES,
@@ -259,9 +258,9 @@ class DatabaseWriter:
         save_manifest(self._folder / MANIFEST, manifest)
 
 
-def new_database(path: str | Path, also: Sequence[AtomicFile] = ()) -> AbstractContextManager[Path]:
-    """A folder that becomes a database, and files committed with it; see ``new_folder``."""
-    return new_folder(path, KIND, also)
+def new_database(path: str | Path) -> AbstractContextManager[Path]:
+    """A folder that becomes a database; see ``new_folder``."""
+    return new_folder(path, KIND)
 
 
 def check_same(databases: Sequence[tuple[str, KmerDatabase]]) -> None:

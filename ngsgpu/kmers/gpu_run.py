@@ -17,16 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.collectives import Exchange
-from ngsgpu.declared.limits import MAX_READ_LENGTH
 from ngsgpu.device.arena import Arena
 from ngsgpu.device.errors import cuda_errors
 from ngsgpu.device.pinned import PinnedPool
-from ngsgpu.device.plan import Allocation, MemoryPlan, first_fitting, gpu_memory
+from ngsgpu.device.plan import gpu_memory
 from ngsgpu.device.team import Team
 from ngsgpu.errors import InputError
 from ngsgpu.io.gpu.feed import IrregularInputError, say_read_by_cpu
-from ngsgpu.io.gpu.parse import SLOTS, slot_bytes
-from ngsgpu.io.gpu.records import CHUNK_BYTES, MIN_CHUNK, DeviceReadFiles, no_bad_pair
+from ngsgpu.io.gpu.records import DeviceReadFiles, no_bad_pair
 from ngsgpu.io.gpu.sample import sample_batch
 from ngsgpu.io.inputs import ReadFiles
 from ngsgpu.io.text.batch import RecordBatch
@@ -35,13 +33,12 @@ from ngsgpu.io.text.reader import read_batches
 from ngsgpu.io.text.sample import ReadSample
 from ngsgpu.kmers.database import DatabaseWriter, Source, Tally
 from ngsgpu.kmers.gpu import (
-    MOST_ROWS,
     Counted,
     add_up,
     joined_row_bytes,
     piece_rows,
-    row_bytes,
 )
+from ngsgpu.kmers.gpu_plan import SMALL_BYTES, CountPlan, plan_counting
 from ngsgpu.kmers.gpu_team import KmerBuffers, Ranges, counting_team
 from ngsgpu.kmers.kept import KeptKmers
 from ngsgpu.kmers.params import MAX_COUNT, CountParameters
@@ -53,60 +50,11 @@ from ngsgpu.run.progress import Progress, say_if_compiling
 
 _BUCKET_BITS: Final = 14
 _STRETCH: Final = 1 << 20
-_CHUNK_SHARE: Final = 64
-_SMALL_BYTES: Final = 8 << 20
-_LEAST_ROWS: Final = 2 * MAX_READ_LENGTH
 _MOST_BUFFERS: Final = 16
 _NO_COUNTS: Final = np.zeros(MAX_COUNT + 1, dtype=np.int64)
 
 Part = tuple[int, Counted]
 """Number of a GPU, and counts there."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CountPlan(MemoryPlan):
-    """Memory of a run on the GPU.
-
-    Attributes:
-        rows: k-mers that there is room for.
-        chunk_bytes: of a file.
-    """
-
-    rows: int
-    chunk_bytes: int
-
-
-def plan_counting(
-    letters: int | None, words: int, budget: int, gpus: int = 1, count_bytes: int = 2
-) -> CountPlan:
-    """Divide the memory of a GPU.
-
-    Args:
-        letters: most letters that the files have; None if that is unknown.
-        words: of a k-mer.
-        budget: GPU memory that may be used, in bytes.
-        gpus: that divide the files' letters between them, chunk by chunk.
-        count_bytes: bytes of a count.
-
-    Raises:
-        DeviceMemoryError: it is too little.
-    """
-    chunk_bytes = max(MIN_CHUNK, min(CHUNK_BYTES, budget // _CHUNK_SHARE))
-    reading = SLOTS * slot_bytes(chunk_bytes + 1) + _SMALL_BYTES
-    row = row_bytes(words, count_bytes)
-    rows = min(MOST_ROWS, (budget - reading) // row)
-    if letters is not None:
-        share = letters if gpus == 1 else letters // gpus + chunk_bytes
-        rows = min(rows, max(share, _LEAST_ROWS))
-    rows = max(rows, _LEAST_ROWS)
-    plan = CountPlan(
-        doing="counting k-mers",
-        allocations=(Allocation("reading", reading), Allocation("k-mers", rows * row)),
-        budget=budget,
-        rows=rows,
-        chunk_bytes=chunk_bytes,
-    )
-    return first_fitting([plan])
 
 
 def count_on_gpu(
@@ -348,7 +296,7 @@ class GpuCounter:
         """The sums of all runs, in order."""
         words = self.parameters.words
         row = joined_row_bytes(words, self.parameters.count_bits // 8)
-        room = (self.plan.total - _SMALL_BYTES) // row
+        room = (self.plan.total - SMALL_BYTES) // row
         most = min(self.plan.rows, room)
         ends = sum(run.starts for run in self.runs)
         assert isinstance(ends, np.ndarray)

@@ -5,25 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from ngsgpu.io.text.sample import ReadSample
 from ngsgpu.run.statistics import RunStatistics
-
-
-@dataclass(slots=True)
-class Observed:
-    """What a run sees besides k-mers.
-
-    Attributes:
-        sample: of the reads.
-        backend: that counted, ``cpu`` or ``cuda``.
-    """
-
-    sample: ReadSample = field(default_factory=ReadSample)
-    backend: str = "cpu"
-
-    def set_backend(self, backend: str) -> None:
-        """Note the backend that counted."""
-        self.backend = backend
 
 
 @dataclass(slots=True, kw_only=True)

@@ -15,7 +15,8 @@ from ngsgpu.device.cuda.structs import Struct
 from ngsgpu.device.spread import seen_from_here
 from ngsgpu.device.team import here
 from ngsgpu.minhash.ends import ENTRY_BYTES, NO_KEY, cell_bits_for
-from ngsgpu.minhash.gpu import BLOCKS_PER_MULTIPROCESSOR, SMALL_BYTES
+from ngsgpu.minhash.gpu import BLOCKS_PER_MULTIPROCESSOR
+from ngsgpu.minhash.gpu_memory import SMALL_BYTES
 from ngsgpu.minhash.params import EndParameters
 
 if TYPE_CHECKING:

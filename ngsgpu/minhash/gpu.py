@@ -18,6 +18,12 @@ from ngsgpu.device.pinned import mapped_empty
 from ngsgpu.device.team import free_unused, here
 from ngsgpu.errors import UnsuitableError
 from ngsgpu.minhash.cpu import NO_SLOT
+from ngsgpu.minhash.gpu_memory import (
+    ENTRY_BYTES,
+    SMALL_BYTES,
+    pass_bytes,
+    table_bytes,
+)
 from ngsgpu.minhash.params import MinhashParameters
 
 if TYPE_CHECKING:
@@ -34,13 +40,6 @@ BLOCKS_PER_MULTIPROCESSOR = 16
 THREADS = 128
 """Of a block that makes signatures: a thread for each of its reads and functions."""
 
-ENTRY_BYTES = 4 + 2
-"""Bytes per table entry: read and position."""
-
-LOOK_AHEAD = 32
-"""Entries behind the last of a table that kernels may read, whatever there is; of
-``slots.cuh``."""
-
 TABLE = Struct(__name__, "Table", {"ids": "const uint32_t*", "positions": "const uint16_t*"})
 """A table in device or pinned host memory; ``ids`` and ``positions`` have ``LOOK_AHEAD`` undefined
 entries after the last."""
@@ -52,13 +51,6 @@ TABLES = Struct(__name__, "Tables", {
 })  # fmt: skip
 """All tables; ``slots`` is a matrix of reads and hashes: where the read's bucket begins if that is
 near, otherwise its own entry (``fill_table``)."""
-
-SLOT_BYTES = 4
-SIGNATURE_BYTES = 8 + 2
-"""Bytes of a read's signature under one function: key and position."""
-
-SMALL_BYTES = 2 << 20
-"""Fixed memory in addition, independent of the number of reads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -354,16 +346,6 @@ class _Builder:
         made.positions.append(table[ids_bytes:].view(cupy.uint16))
         made.entries.append(entries)
         return made.ids[-1], made.positions[-1]
-
-
-def table_bytes(entries: int) -> int:
-    """Bytes of a table."""
-    return (entries + 1 + LOOK_AHEAD) * ENTRY_BYTES
-
-
-def pass_bytes(slots_on_device: bool) -> int:
-    """Bytes per read and function in a pass, in addition to the tables."""
-    return SIGNATURE_BYTES + (0 if slots_on_device else SLOT_BYTES)
 
 
 def _reads_with_kmers(reads: DeviceReadSet, kmer: int) -> Any:

@@ -1,7 +1,6 @@
 // Bases in place of unknown ones; the reference is ngsgpu/readset/fill.py.
-#include "ngsgpu/readset/reads.cuh"
+#include "ngsgpu/readset/unknown.cuh"
 #include "ngsgpu/sequence/kmer.cuh"
-#include "ngsgpu/sequence/search.cuh"
 
 constexpr uint64_t NONE = ~0ull;
 
@@ -51,13 +50,9 @@ extern "C" __global__ void count_neighbours(const Reads* reads_in, int64_t count
     const int64_t step = int64_t(gridDim.x) * blockDim.x;
     for (int64_t read = int64_t(blockIdx.x) * blockDim.x + threadIdx.x; read < count;
          read += step) {
-        const auto is_before = [&](int64_t i) { return unknown.reads[i] < read; };
-        const int64_t entry = first_not_before(int64_t(0), int64_t(unknown.count), is_before);
-        int64_t at = 0, end = 0;
-        if (entry < unknown.count && unknown.reads[entry] == read) {
-            at = unknown.start[entry];
-            end = unknown.start[entry + 1];
-        }
+        const UnknownBases own = unknown_of(unknown, read);
+        int64_t at = own.begin;
+        const int64_t end = own.end;
         const int length = read_length(reads, read), words = (length + 63) >> 6;
         const uint64_t* planes = reads.planes + plane_start(reads, read);
         Kmer kmer(k);

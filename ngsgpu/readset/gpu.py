@@ -17,8 +17,6 @@ from ngsgpu.device.pinned import mapped_copy
 from ngsgpu.device.plan import ROUNDING_BYTES, Allocation
 from ngsgpu.device.spread import seen_from_here, spread_arena
 from ngsgpu.device.team import here
-from ngsgpu.io.gpu.parse import SLOTS, slot_bytes
-from ngsgpu.io.gpu.records import CHUNK_BYTES, MIN_CHUNK
 from ngsgpu.readset.cpu import ReadArrays
 from ngsgpu.readset.kmers import KmerSpectrum, kmer_occurrences, sampling_shift, spectrum_of
 from ngsgpu.readset.readset import AmbiguousBases, ReadSet
@@ -388,20 +386,3 @@ class ReadMemory:
             else bases * quality_bits // 8 + reads,
             other=0 if uniform else _LENGTH_BYTES * reads,
         )
-
-
-def reading_bytes(paired: bool, limit: int | None, budget: int) -> int:
-    """GPU memory for reading, in addition to the read set.
-
-    Args:
-        paired: whether there are two files, of first and second mates.
-        limit: memory limit of the run in bytes; None: no limit.
-        budget: bytes the run may use under that limit.
-    """
-    chunk = chunk_bytes_within(limit or budget, CHUNK_BYTES)
-    return (2 if paired else 1) * SLOTS * slot_bytes(chunk)
-
-
-def chunk_bytes_within(memory: int, chunk_bytes: int) -> int:
-    """Chunk size at which the slots use at most about an eighth of the memory."""
-    return min(chunk_bytes, max(MIN_CHUNK, memory // 96))

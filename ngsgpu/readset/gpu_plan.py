@@ -9,6 +9,8 @@ from ngsgpu.device.arena import ALIGNMENT
 from ngsgpu.device.memory import format_size
 from ngsgpu.device.plan import Allocation, MemoryPlan, peak_bytes
 from ngsgpu.device.spread import share_bytes
+from ngsgpu.io.gpu.parse import SLOTS, slot_bytes
+from ngsgpu.io.gpu.records import CHUNK_BYTES, MIN_CHUNK
 
 STEPS: Final = ("building", "working")
 """Steps of a stage that builds tables, and works with them."""
@@ -121,3 +123,20 @@ class TeamPlan(MemoryPlan):
             "host_bytes": self.host,
             "divided_over": self.divided_over,
         }
+
+
+def reading_bytes(paired: bool, limit: int | None, budget: int) -> int:
+    """GPU memory for reading, in addition to the read set.
+
+    Args:
+        paired: whether there are two files, of first and second mates.
+        limit: memory limit of the run in bytes; None: no limit.
+        budget: bytes the run may use under that limit.
+    """
+    chunk = chunk_bytes_within(limit or budget, CHUNK_BYTES)
+    return (2 if paired else 1) * SLOTS * slot_bytes(chunk)
+
+
+def chunk_bytes_within(memory: int, chunk_bytes: int) -> int:
+    """Chunk size at which the slots use at most about an eighth of the memory."""
+    return min(chunk_bytes, max(MIN_CHUNK, memory // 96))

@@ -32,8 +32,9 @@ from ngsgpu.io.reread import FileLayout, ReadFilesLayout, Segment
 from ngsgpu.io.text.batch import RecordBatch
 from ngsgpu.io.text.diagnose import PhredOffset
 from ngsgpu.io.text.sample import ReadSample
-from ngsgpu.readset.gpu import DeviceReadSet, chunk_bytes_within
+from ngsgpu.readset.gpu import DeviceReadSet
 from ngsgpu.readset.gpu_pack import Growing, Packer
+from ngsgpu.readset.gpu_plan import chunk_bytes_within
 from ngsgpu.readset.readset import MAX_READS, ReadSetBuilder
 
 logger = logging.getLogger("ngsgpu")

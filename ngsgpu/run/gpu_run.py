@@ -22,13 +22,13 @@ from ngsgpu.io.reread import ReadFilesLayout
 from ngsgpu.io.text.sample import ReadSample
 from ngsgpu.readset import ReadSet
 from ngsgpu.readset.fill import fill_unknown
-from ngsgpu.readset.gpu import DeviceReadSet, ReadMemory, count_kmers_on_gpu, reading_bytes
+from ngsgpu.readset.gpu import DeviceReadSet, ReadMemory, count_kmers_on_gpu
 from ngsgpu.readset.gpu_divided import are_linked
 from ngsgpu.readset.gpu_fill import fill_unknown_on_gpu
-from ngsgpu.readset.gpu_plan import TeamPlan
+from ngsgpu.readset.gpu_plan import TeamPlan, reading_bytes
 from ngsgpu.readset.gpu_read import read_to_device
 from ngsgpu.readset.kmers import KmerSpectrum, count_kmers
-from ngsgpu.run.edited import E, EditingRun, Render
+from ngsgpu.run.again.edited import E, EditingRun, Render
 from ngsgpu.run.options import ReadSetPlan, RunOptions
 from ngsgpu.run.staged import CpuRun, P, Parameters, StagedRun
 

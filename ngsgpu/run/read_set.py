@@ -7,11 +7,12 @@ stages alike; ``write`` and the like of a run read the inputs again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -20,14 +21,15 @@ from ngsgpu.errors import UsageError
 from ngsgpu.io.compress.source import is_compressed
 from ngsgpu.io.inputs import ReadFiles, keep_streams, pair_inputs, warn_of_mates
 from ngsgpu.io.output.writer import OutputSet
-from ngsgpu.io.paths import Paths, check_distinct
+from ngsgpu.io.paths import Paths
 from ngsgpu.io.reread import unchanged
 from ngsgpu.io.text.reader import PhredOffset
 from ngsgpu.readset import ReadSet
-from ngsgpu.run.options import Contents, ReadSetPlan, RunOptions, chunk_bytes_within, on_backend
+from ngsgpu.run.driver import Driver
+from ngsgpu.run.options import Contents, ReadSetPlan, RunOptions, chunk_bytes_within
 from ngsgpu.run.progress import Progress, say_if_compiling
 from ngsgpu.run.staged import Parameters, StagedRun
-from ngsgpu.run.statistics import RunStatistics, with_statistics
+from ngsgpu.run.statistics import RunStatistics
 
 P = TypeVar("P", bound=Parameters)
 R = TypeVar("R", bound=StagedRun[Any])
@@ -48,19 +50,13 @@ class OpenFiles(NamedTuple):
 
 
 @dataclass(frozen=True)
-class ReadSetDriver(Generic[P, R]):
+class ReadSetDriver(Driver[P, R]):
     """Runs a stage.
 
     Attributes:
-        parameters: makes the default parameters.
-        on_cpu: the run on the CPU.
-        on_gpu: imports the run on GPUs.
         needs_pairs: the error for reads without mates; empty if they do.
     """
 
-    parameters: Callable[[], P]
-    on_cpu: type[R]
-    on_gpu: Callable[[], type[R]]
     needs_pairs: str = ""
 
     def lanes(self, in1: Paths, in2: Paths, interleaved: bool) -> list[ReadFiles]:
@@ -103,29 +99,15 @@ class ReadSetDriver(Generic[P, R]):
             DeviceError: the GPU failed, and the CPU may not take over.
             OutputError: an output cannot be written; none was.
         """
-        chosen, options = parameters or self.parameters(), options or RunOptions()
-        check_distinct(
-            [path for lane in lanes for path in lane.inputs],
-            [*outputs, *([] if stats is None else [str(stats)])],
-        )
-        warn_of_mates(lanes)
-        say_if_compiling()
 
-        def write(output_set: OutputSet) -> S:
-            with (
-                keep_streams(lanes) as kept,
-                unchanged(path for lane in kept for path in lane.inputs),
-                Progress(options.progress) as progress,
-            ):
+        def read_first(run: R, files: OutputSet, kept: list[ReadFiles]) -> S:
+            run.read(kept)
+            return steps(run, OpenFiles(kept, files))
 
-                def run(kind: type[R]) -> S:
-                    with kind(chosen, options, phred_offset, progress) as run:
-                        run.read(kept)
-                        return steps(run, OpenFiles(kept, output_set))
-
-                return self._on_backend(run, options, lambda: not output_set.started)
-
-        return with_statistics(outputs, stats, options, write)
+        return self.write(
+            [path for lane in lanes for path in lane.inputs], outputs, read_first, _kept(lanes),
+            parameters, options or RunOptions(), phred_offset=phred_offset, stats=stats,
+        )  # fmt: skip
 
     def run_reads(
         self,
@@ -142,14 +124,14 @@ class ReadSetDriver(Generic[P, R]):
             parameters: of the stage; None: the default ones, as for ``options``.
             options: threads, memory and so on.
         """
-        chosen, how = parameters or self.parameters(), options or RunOptions()
+        how = options or RunOptions()
 
-        def run(kind: type[R]) -> T:
-            with Progress(how.progress) as progress, kind(chosen, how, "auto", progress) as run:
-                run.take(reads)
-                return steps(run)
+        def attempt(run: R) -> T:
+            run.take(reads)
+            return steps(run)
 
-        return self._on_backend(run, how, lambda: True)
+        with Progress(how.progress) as progress:
+            return self._on_backend(attempt, parameters, how, "auto", progress)
 
     def plan_files(
         self,
@@ -181,15 +163,14 @@ class ReadSetDriver(Generic[P, R]):
             plan = replace(plan, notes=(*plan.notes, f"inflates {format_size(text)} {how}"))
         return replace(plan, on_gpu=lambda: self.on_gpu().PLAN(plan, chosen, options))
 
-    def _on_backend(
-        self, run: Callable[[type[R]], T], options: RunOptions, may_begin_again: Callable[[], bool]
-    ) -> T:
-        return on_backend(
-            options,
-            lambda: run(self.on_gpu()),
-            lambda: run(self.on_cpu),
-            may_begin_again=may_begin_again,
-        )
+
+@contextmanager
+def _kept(lanes: Sequence[ReadFiles]) -> Iterator[list[ReadFiles]]:
+    """The lanes with streams kept in files; none may change until the end."""
+    warn_of_mates(lanes)
+    say_if_compiling()
+    with keep_streams(lanes) as kept, unchanged(path for lane in kept for path in lane.inputs):
+        yield kept
 
 
 def _measure(

@@ -29,7 +29,7 @@ from ngsgpu.pool import working
 from ngsgpu.run.long_reads import warn_of_long_reads
 from ngsgpu.run.options import RunOptions, on_backend
 from ngsgpu.run.progress import Progress, say_if_compiling
-from ngsgpu.run.statistics import RunStatistics
+from ngsgpu.run.statistics import RunStatistics, with_statistics
 
 if TYPE_CHECKING:
     from ngsgpu.run.record_gpu import RecordKernels
@@ -170,10 +170,11 @@ class RecordDriver:
         self._lanes = lanes
         self._outputs = outputs
         self._stats = stats
-        self._paths = [*outputs, *texts, *([] if stats is None else [str(stats)])]
+        self._paths = [*outputs, *texts]
         self._options = options
         inputs = [path for lane in lanes for path in lane.inputs]
-        check_distinct(inputs, self._paths, also_read=also_read)
+        written = [*self._paths, *([] if stats is None else [str(stats)])]
+        check_distinct(inputs, written, also_read=also_read)
         warn_of_mates(lanes)
         self._begin = time.monotonic()
         self._seconds: dict[str, float] = {}
@@ -225,22 +226,18 @@ class RecordDriver:
         if backend == "cpu":
             say_if_compiling()
             work = self._work_on_cpu
-        with (
-            OutputSet(
-                self._paths, threads=options.threads, compression_level=options.compress_level
-            ) as files,
-            Progress(options.progress) as progress,
-        ):
-            counts = work(stage, stage.outputs(files), progress)
+
+        def write(files: OutputSet) -> S:
+            with Progress(options.progress) as progress:
+                counts = work(stage, stage.outputs(files), progress)
             worked = _since(begin)
             statistics = stage.statistics(options, backend, counts)
             for index, text in enumerate(stage.texts(counts), start=len(self._outputs)):
                 files.write(index, text.encode())
-            total = _since(self._begin)
-            statistics.time_s |= self._seconds | {stage.NAME: worked, "total": total}
-            if self._stats is not None:
-                files.write(len(self._paths) - 1, statistics.to_json().encode())
-        return statistics
+            statistics.time_s |= self._seconds | {stage.NAME: worked}
+            return statistics
+
+        return with_statistics(self._paths, self._stats, options, write, begin=self._begin)
 
     @property
     def _unit(self) -> str:

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import (
     TYPE_CHECKING,
     Any,
     ClassVar,
-    Generic,
     Literal,
     Protocol,
-    Self,
     TypeVar,
 )
 
@@ -34,7 +30,8 @@ from ngsgpu.readset.kmers import KmerSpectrum, count_kmers
 from ngsgpu.run.kept import KeptRecords
 from ngsgpu.run.long_reads import warn_of_long_reads
 from ngsgpu.run.options import Contents, ReadSetPlan, RunOptions, chunk_bytes_within
-from ngsgpu.run.progress import Progress, Stage
+from ngsgpu.run.progress import Progress
+from ngsgpu.run.steps import Run
 from ngsgpu.run.trimming import warn_of_adapters
 
 if TYPE_CHECKING:
@@ -157,7 +154,7 @@ class Parameters(Protocol):
 P = TypeVar("P", bound=Parameters)
 
 
-class StagedRun(ABC, Generic[P]):
+class StagedRun(Run[P], ABC):
     """A run of a stage with all reads in memory; a context manager.
 
     Args:
@@ -192,24 +189,13 @@ class StagedRun(ABC, Generic[P]):
     def __init__(
         self, parameters: P, options: RunOptions, phred_offset: PhredOffset, progress: Progress
     ) -> None:
-        self.parameters = parameters
-        self.options = options
-        self.phred_offset: PhredOffset = phred_offset
-        self.progress = progress
+        super().__init__(parameters, options, phred_offset, progress)
         self.budget = options.budget
         self.chunk_bytes = chunk_bytes_within(self.budget, options.chunk_bytes)
         self.kept = KeptRecords(options.kept_bytes)
-        self.seconds: dict[str, float] = {}
         self.memory: dict[str, int] = {}
         self.gpu: dict[str, Any] = {}
         self.adapters: dict[str, Any] = {}
-
-    def __enter__(self) -> Self:
-        self._open = ExitStack()
-        return self
-
-    def __exit__(self, *error: Any) -> None:
-        self._open.__exit__(*error)
 
     @abstractmethod
     def read(self, lanes: Sequence[ReadFiles]) -> None:
@@ -237,20 +223,15 @@ class StagedRun(ABC, Generic[P]):
             with self.step("fill", "looking for unknown bases in other reads"):
                 self._fill_unknown()
 
-    @contextmanager
-    def timed(self, step: str) -> Iterator[None]:
-        """Note the time of a step."""
-        begin = time.monotonic()
-        yield
-        self.seconds[step] = round(time.monotonic() - begin, 3)
-
-    @contextmanager
-    def step(
-        self, step: str, words: str, total: int | None = None, unit: str = "reads"
-    ) -> Iterator[Stage]:
-        """Note the time of a step and show its progress."""
-        with self.timed(step), self.progress.stage(words, total=total, unit=unit) as stage:
-            yield stage
+    def entries(self) -> dict[str, Any]:
+        """See ``Run``."""
+        return {
+            **super().entries(),
+            "parameters": {"phred_offset": self.phred_offset},
+            "memory": self.memory,
+            "adapters": self.adapters,
+            "gpu_memory": self.gpu,
+        }
 
     def batches(
         self, lane: ReadFiles, phred_offset: PhredOffset | None = None

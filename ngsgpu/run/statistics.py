@@ -6,15 +6,15 @@ import json
 import resource
 import socket
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, TypeVar
 
 from ngsgpu._version import __version__
 from ngsgpu.device.leases import lease_entry, utc
-from ngsgpu.io.output.atomic import AtomicFile, write_text_atomically
+from ngsgpu.io.output.atomic import write_text_atomically
+from ngsgpu.io.output.folder import FolderKind
 from ngsgpu.io.output.writer import OutputSet
 from ngsgpu.run.options import RunOptions
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from ngsgpu.readset import ReadSet
     from ngsgpu.readset.gpu import DeviceReadSet
-    from ngsgpu.run.staged import StagedRun
+    from ngsgpu.run.steps import Run
 
 _FIRST: Final = ("sample", "backend", "device", "job", "command", "parameters")
 _LAST: Final = ("time_s", "memory", "gpu_memory")
@@ -75,6 +75,10 @@ def with_statistics(
     stats: str | Path | None,
     options: RunOptions,
     run: Callable[[OutputSet], S],
+    *,
+    folder: tuple[str | Path, FolderKind] | None = None,
+    packs: bool = True,
+    begin: float | None = None,
 ) -> S:
     """Run with outputs that appear together with the statistics, which get the time of the run.
 
@@ -83,47 +87,24 @@ def with_statistics(
         stats: JSON file for the statistics; None: there is none.
         options: threads, and level of compression.
         run: writes all outputs.
+        folder: see ``OutputSet``.
+        packs: likewise.
+        begin: of the run, as ``time.monotonic`` gave it; None: now.
 
     Raises:
         OutputError: an output cannot be written; none was.
     """
-    begin = time.monotonic()
+    begin = time.monotonic() if begin is None else begin
     paths = [*outputs, *([] if stats is None else [str(stats)])]
     with OutputSet(
-        paths, threads=options.threads, compression_level=options.compress_level
-    ) as files:
+        paths, threads=options.threads, compression_level=options.compress_level, packs=packs,
+        folder=folder,
+    ) as files:  # fmt: skip
         statistics = run(files)
         statistics.time_s["total"] = round(time.monotonic() - begin, 3)
         if stats is not None:
             files.write(len(outputs), statistics.to_json().encode())
     return statistics
-
-
-@contextmanager
-def statistics_file(
-    path: str | Path | None,
-) -> Iterator[Callable[[RunStatistics], list[AtomicFile]]]:
-    """A file of statistics that appears together with what a run makes.
-
-    Args:
-        path: the file; None: there is none.
-
-    Yields:
-        A function that takes the statistics, and gives back the complete file, to be committed.
-
-    Raises:
-        OutputError: it cannot be written.
-    """
-    with ExitStack() as opened:
-        files = [opened.enter_context(AtomicFile(own)) for own in (path,) if own is not None]
-
-        def complete(statistics: RunStatistics) -> list[AtomicFile]:
-            for file in files:
-                file.write(statistics.to_json().encode())
-                file.close()
-            return files
-
-        yield complete
 
 
 def totals_of(reads: ReadSet | DeviceReadSet, **more: int) -> dict[str, int]:
@@ -196,24 +177,14 @@ class RunStatistics:
         return cls(**head | entries | added)
 
     @classmethod
-    def after(cls, run: StagedRun[Any], **entries: Any) -> Self:
-        """The statistics of a run over a read set that has written its outputs.
+    def after(cls, run: Run[Any], **entries: Any) -> Self:
+        """The statistics of a run that has written its outputs.
 
         Args:
             run: the run.
             entries: the stage's own.
         """
-        return cls.begun(
-            run.options,
-            run.backend,
-            run.parameters,
-            parameters={"phred_offset": run.phred_offset},
-            time_s=run.seconds,
-            memory=run.memory,
-            adapters=run.adapters,
-            gpu_memory=run.gpu,
-            **entries,
-        )
+        return cls.begun(run.options, run.backend, run.parameters, **run.entries(), **entries)
 
     def to_json(self) -> str:
         """The statistics as JSON text."""

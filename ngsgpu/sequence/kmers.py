@@ -21,6 +21,7 @@ _3 = np.uint64(3)
 _62 = np.uint64(62)
 _64 = np.uint64(64)
 _ALL = ~np.uint64(0)
+_FACTOR = np.uint64(0x9E3779B97F4A7C15)
 _ODD = np.uint64(0x5555555555555555)
 
 
@@ -119,10 +120,10 @@ def find_row(
 @njit(nogil=True, cache=True, inline="always")
 def hash_row(kmers: NDArray[np.uint64], i: Integer, words: Integer) -> np.uint64:
     """Hash of the row ``kmers[i]``."""
-    value = mix64(kmers[i, 0])
+    value = kmers[i, 0]
     for j in range(1, words):
-        value = mix64(value ^ kmers[i, j])
-    return value
+        value = value * _FACTOR + kmers[i, j]
+    return mix64(value)
 
 
 def distinct(kmers: NDArray[np.uint64]) -> NDArray[np.uint64]:

@@ -1,8 +1,8 @@
 """Error correction of reads by their k-mers (spectral alignment).
 
 K-mers that occur often enough are solid; weak ones tell of errors. Read in this order: ``params``,
-``reads`` and ``solid`` (a read, and the set of solid k-mers), ``counts``, ``rules``, ``cpu`` (all
-reads), ``cpu_run``, ``stage``; for GPUs ``gpu`` (counting, and the set), ``gpu_correct``,
+``kmers`` (a read, counts of k-mers, and the set of solid ones), ``rules``, ``cpu`` (all reads),
+``cpu_run``, ``stage``; for GPUs ``gpu`` (counting, and the set), ``gpu_correct``,
 ``gpu_plan``, ``gpu_team`` (all steps), ``gpu_run``.
 After Shi and others (2010) and Mahmood (2012).
 """

@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from ngsgpu.jit import Integer, njit
 from ngsgpu.readset import AmbiguousBases, ReadArrays
-from ngsgpu.spectrum.params import SearchRules
-from ngsgpu.spectrum.reads import (
+from ngsgpu.spectrum.kmers.reads import (
     ReadSpace,
     find_levels,
     is_clean,
@@ -18,10 +17,11 @@ from ngsgpu.spectrum.reads import (
     load_scores,
     longest_run,
 )
+from ngsgpu.spectrum.kmers.solid import Solid
+from ngsgpu.spectrum.params import SearchRules
 from ngsgpu.spectrum.rules.search import search_read
 from ngsgpu.spectrum.rules.voting import try_all, vote_read
 from ngsgpu.spectrum.rules.walk import WalkSpace
-from ngsgpu.spectrum.solid import Solid
 
 # Classes of reads.
 ERROR_FREE: Final = 0

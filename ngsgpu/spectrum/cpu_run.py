@@ -16,19 +16,19 @@ from ngsgpu.jit import Integer
 from ngsgpu.pool import Shared, working
 from ngsgpu.readset import ReadSet
 from ngsgpu.readset.kmers import estimate_coverage
-from ngsgpu.run.edited import EditingRun
+from ngsgpu.run.again.edited import EditingRun
 from ngsgpu.run.options import INTERPRETER_BYTES, Contents, ReadSetPlan
 from ngsgpu.run.staged import CpuRun
 from ngsgpu.spectrum import cpu
-from ngsgpu.spectrum.counts import (
+from ngsgpu.spectrum.kmers.counts import (
     Thresholds,
     count_reads,
     find_thresholds,
     tasks_of,
 )
+from ngsgpu.spectrum.kmers.reads import scores_of_codes
+from ngsgpu.spectrum.kmers.solid import Solid, make_solid
 from ngsgpu.spectrum.params import SpectrumParameters
-from ngsgpu.spectrum.reads import scores_of_codes
-from ngsgpu.spectrum.solid import Solid, make_solid
 
 _LOG = logging.getLogger("ngsgpu")
 

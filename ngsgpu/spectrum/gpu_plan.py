@@ -19,9 +19,9 @@ from ngsgpu.device.plan import ROUNDING_BYTES, Allocation, first_fitting
 from ngsgpu.device.spread import share_bytes
 from ngsgpu.kmers.gpu import row_bytes
 from ngsgpu.kmers.kept import kept_bytes
-from ngsgpu.readset.gpu import ReadMemory, divided_bytes, reading_bytes
+from ngsgpu.readset.gpu import ReadMemory, divided_bytes
 from ngsgpu.readset.gpu_divided import whole_or_divided
-from ngsgpu.readset.gpu_plan import UNDIVIDED, TeamPlan
+from ngsgpu.readset.gpu_plan import UNDIVIDED, TeamPlan, reading_bytes
 from ngsgpu.run.gpu_run import plan_free_memory
 from ngsgpu.spectrum.gpu import MOST_ROWS, filter_words, table_bytes
 from ngsgpu.spectrum.gpu_correct import (

@@ -32,7 +32,6 @@ from ngsgpu.readset.gpu_divided import (
     place_reads,
 )
 from ngsgpu.run.options import RunOptions
-from ngsgpu.spectrum.counts import Thresholds
 from ngsgpu.spectrum.cpu_run import RULES, SpectrumCorrections
 from ngsgpu.spectrum.gpu import (
     Advance,
@@ -45,8 +44,9 @@ from ngsgpu.spectrum.gpu import (
 )
 from ngsgpu.spectrum.gpu_correct import Corrector, Decisions, most_blocks, range_of
 from ngsgpu.spectrum.gpu_plan import SPARE_BYTES, Demand, SpectrumGpuPlan, plan_team
+from ngsgpu.spectrum.kmers.counts import Thresholds
+from ngsgpu.spectrum.kmers.reads import scores_of_codes
 from ngsgpu.spectrum.params import SpectrumParameters
-from ngsgpu.spectrum.reads import scores_of_codes
 
 _LOG = logging.getLogger("ngsgpu")
 

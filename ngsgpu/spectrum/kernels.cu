@@ -3,7 +3,7 @@
 // One pass lists the reads with weak k-mers, another corrects them, a thread for each.
 // Bytes, operations and times of a data set are in docs/gpu.md.
 #include "ngsgpu/device/cuda/reduce.cuh"
-#include "ngsgpu/spectrum/counts.cuh"
+#include "ngsgpu/spectrum/kmers/counts.cuh"
 #include "ngsgpu/spectrum/rules/search.cuh"
 #include "ngsgpu/spectrum/rules/voting.cuh"
 

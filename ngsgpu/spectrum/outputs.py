@@ -16,7 +16,7 @@ from ngsgpu.io.inputs import ReadFiles
 from ngsgpu.io.text.batch import RecordBatch
 from ngsgpu.io.text.pairs import Mates
 from ngsgpu.jit import Integer, njit
-from ngsgpu.run.edited import Rendered
+from ngsgpu.run.again.edited import Rendered
 from ngsgpu.spectrum.cpu import CLASSES, DISCARDED, TRIMMED
 from ngsgpu.spectrum.cpu_run import SpectrumCorrections
 

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
-import time
-from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.device.plan import Allocation, HostPlan, MemoryPlan, gpu_memory
-from ngsgpu.io.output.atomic import AtomicFile, check_distinct, commit_all
-from ngsgpu.io.output.folder import check_place
-from ngsgpu.run.options import INTERPRETER_BYTES, RunOptions, on_backend
-from ngsgpu.run.progress import Progress, say_if_compiling
-from ngsgpu.run.statistics import statistics_file
+from ngsgpu.io.output.writer import OutputSet
+from ngsgpu.run.driver import FilesDriver
+from ngsgpu.run.options import INTERPRETER_BYTES, RunOptions
+from ngsgpu.run.steps import Run
 from ngsgpu.sequence.codec import LETTERS
 from ngsgpu.suffix import bwa
 from ngsgpu.suffix.array import place_bytes, suffix_array
@@ -31,10 +28,7 @@ from ngsgpu.suffix.store import KIND, save_index
 _END: int = ord("$")
 """Behind each sequence of a text."""
 
-Finish = Callable[[Reference, str], list[AtomicFile]]
-"""Makes the statistics, of a reference and the backend that sorted it: complete files."""
-Note = Callable[[str], object]
-"""Called with the backend."""
+_DRIVER: Final = FilesDriver[None](lambda: None)
 
 
 def build_index(
@@ -60,35 +54,35 @@ def build_index(
         HostMemoryError: the memory is too small.
         UsageError: an output is the input.
     """
-    started = time.monotonic()
-    options = options or RunOptions()
-    say_if_compiling()
-    done: list[IndexSummary] = []
-    with statistics_file(stats) as complete:
+    read: list[Reference] = []
+    bwa_files = [f"{prefix}{ending}" for ending in (*bwa.ENDINGS, bwa.SUMS)]
 
-        def finish(reference: Reference, backend: str) -> list[AtomicFile]:
-            """Files to be committed together with those of the index."""
-            summary = IndexSummary.begun(
-                options,
-                backend,
-                None,
-                parameters={"format": kind},
-                sequences=len(reference.sequences),
-                bases=len(reference.codes),
-                replaced=sum(int(one.holes[:, 1].sum()) for one in reference.sequences),
-                time_s={"total": round(time.monotonic() - started, 3)},
-            )
-            done.append(summary)
-            return complete(summary)
+    def built(run: Run[None], files: OutputSet) -> IndexSummary:
+        if not read:
+            with run.progress.stage("reading", unit="bases") as stage:
+                read.append(read_reference(path, run.options.threads))
+                stage.advance(len(read[0].codes))
+        reference = read[0]
+        bases, sequences = len(reference.codes), len(reference.sequences)
+        plan_memory(bases, sequences, kind, run.options).check()
+        with run.progress.stage("sorting", unit="bases") as stage:
+            if kind == "bwa":
+                _write_bwa(reference, files, run.options)
+            else:
+                _write_folder(reference, files.folder, kind, run.options)
+            stage.advance(bases)
+        return IndexSummary.after(
+            run,
+            parameters={"format": kind},
+            sequences=sequences,
+            bases=bases,
+            replaced=sum(int(one.holes[:, 1].sum()) for one in reference.sequences),
+        )
 
-        if kind != "bwa":
-            check_place(prefix, KIND)
-            _indexed(
-                path, kind, options, lambda own: _build_folder(own, prefix, kind, options, finish)
-            )
-        else:
-            _build_bwa(path, prefix, options, finish)
-    return done[0]
+    return _DRIVER.run_files(
+        [path], bwa_files if kind == "bwa" else (), built, parameters=None, options=options,
+        stats=stats, folder=None if kind == "bwa" else (prefix, KIND), reads_once=True,
+    )  # fmt: skip
 
 
 def plan_index(
@@ -115,96 +109,55 @@ def plan_index(
     return replace(plan_memory(bases, sequences, kind, options), on_gpu=plan_there)
 
 
-def _indexed(
-    path: str | Path, kind: Format, options: RunOptions, build: Callable[[Reference], None]
-) -> Reference:
-    """Read sequences and build their index."""
-    with Progress(options.progress) as progress:
-        with progress.stage("reading", unit="bases") as stage:
-            reference = read_reference(path, options.threads)
-            stage.advance(len(reference.codes))
-        plan_memory(len(reference.codes), len(reference.sequences), kind, options).check()
-        with progress.stage("sorting", unit="bases") as stage:
-            build(reference)
-            stage.advance(len(reference.codes))
-    return reference
+def _write_bwa(reference: Reference, files: OutputSet, options: RunOptions) -> None:
+    summed = {end: bwa.SummedFile(partial(files.write, at)) for at, end in enumerate(bwa.ENDINGS)}
+    holes, annotations, transform, packed, sample = summed.values()
+    holes.write(bwa.hole_text(reference))
+    annotations.write(bwa.annotation_text(reference))
+    packed.write(bwa.packed_bases(reference.codes, options.threads).data)
+    index = _index_of(reference, options)
+    bwa.write_transform(index, transform.write)
+    bwa.write_sample(index, sample.write)
+    files.write(len(summed), bwa.sums_text(summed))
 
 
-def _build_bwa(path: str | Path, prefix: str | Path, options: RunOptions, finish: Finish) -> None:
-    backends: list[str] = []
-    outputs = [f"{prefix}{ending}" for ending in (*bwa.ENDINGS, bwa.SUMS)]
-    check_distinct([path], outputs)
-
-    def build(reference: Reference) -> None:
-        *parts, sums = files
-        summed = {end: bwa.SummedFile(file) for end, file in zip(bwa.ENDINGS, parts, strict=True)}
-        holes, annotations, transform, packed, sample = summed.values()
-        holes.write(bwa.hole_text(reference))
-        annotations.write(bwa.annotation_text(reference))
-        packed.write(bwa.packed_bases(reference.codes, options.threads).data)
-        index = _index_of(reference, options, backends.append)
-        bwa.write_transform(index, transform.write)
-        bwa.write_sample(index, sample.write)
-        sums.write(bwa.sums_text(summed))
-
-    with contextlib.ExitStack() as opened:
-        files = [opened.enter_context(AtomicFile(output)) for output in outputs]
-        reference = _indexed(path, "bwa", options, build)
-        commit_all([*files, *finish(reference, backends[-1])])
-
-
-def _build_folder(
-    reference: Reference, folder: str | Path, kind: Format, options: RunOptions, finish: Finish
-) -> None:
+def _write_folder(reference: Reference, folder: Path, kind: Format, options: RunOptions) -> None:
     names = [one.name for one in reference.sequences]
     starts = [one.start for one in reference.sequences]
     places = SequencePlaces(names, np.array([*starts, len(reference.codes)], dtype=np.int64))
     arrays: dict[str, NDArray[Any]]
     values: dict[str, Any] = {}
-    backends: list[str] = []
     if kind == "fm":
-        index = _index_of(reference, options, backends.append)
+        index = _index_of(reference, options)
         arrays = {"words": index.words, "sample": index.sample}
         values = {"primary": index.primary, "totals": index.totals.tolist()}
     else:
         text = letters_of(reference)
-        array = _array_of(text, options, backends.append)
+        array = _array_of(text, options)
         if kind == "sa":
             arrays = {"text": text, "places": array}
         else:
             arrays = {"text": text, "transform": transform_of(text, array)}
-    save_index(
-        folder, kind, places, arrays, values, options.threads,
-        also=lambda: finish(reference, backends[-1]),
-    )  # fmt: skip
+    save_index(folder, kind, places, arrays, values, options.threads)
 
 
-def _index_of(reference: Reference, options: RunOptions, note: Note) -> FmIndex:
+def _index_of(reference: Reference, options: RunOptions) -> FmIndex:
     """The FM index of both strands."""
-
-    def on_gpu() -> FmIndex:
+    if options.backend == "cuda":
         from ngsgpu.suffix.bucket import fm_index_by_buckets
 
         return fm_index_by_buckets(reference.codes, limit=options.gpu_memory, gpus=options.gpus)
-
-    def on_cpu() -> FmIndex:
-        size = len(reference.codes), len(reference.sequences)
-        plan_memory(*size, "fm", replace(options, backend="cpu")).check()
-        text = reference.both_strands()
-        return fm_index(text, suffix_array(text), options.threads)
-
-    return on_backend(options, on_gpu, on_cpu, note=note)
+    text = reference.both_strands()
+    return fm_index(text, suffix_array(text), options.threads)
 
 
-def _array_of(text: NDArray[np.uint8], options: RunOptions, note: Note) -> NDArray[Any]:
+def _array_of(text: NDArray[np.uint8], options: RunOptions) -> NDArray[Any]:
     """The suffix array of a text."""
-
-    def on_gpu() -> NDArray[Any]:
+    if options.backend == "cuda":
         from ngsgpu.suffix.gpu_team import suffix_array_on_gpus
 
         return suffix_array_on_gpus(text, gpus=options.gpus, limit=options.gpu_memory)
-
-    return on_backend(options, on_gpu, lambda: suffix_array(text), note=note)
+    return suffix_array(text)
 
 
 def letters_of(reference: Reference) -> NDArray[np.uint8]:

@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 
 from ngsgpu.errors import InputError
 from ngsgpu.io.mapped import map_file, open_regular
-from ngsgpu.io.output.atomic import AtomicFile
 from ngsgpu.io.output.manifest import is_count, opened_whole, read_manifest, sealed
 from ngsgpu.io.output.store import array_checksum
 from ngsgpu.jit import njit
@@ -120,16 +119,16 @@ class SummedFile:
     """A file whose size and CRC-32 are counted as it is written.
 
     Args:
-        file: the file.
+        append: writes bytes behind those before.
     """
 
-    def __init__(self, file: AtomicFile) -> None:
-        self._file = file
+    def __init__(self, append: Callable[[bytes | memoryview], None]) -> None:
+        self._append = append
         self._bytes = self._crc32 = 0
 
     def write(self, data: bytes | memoryview) -> None:
         """Write all of ``data``; raises OutputError."""
-        self._file.write(data)
+        self._append(data)
         self._bytes += memoryview(data).nbytes
         self._crc32 = isal_zlib.crc32(data, self._crc32)
 

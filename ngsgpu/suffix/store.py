@@ -13,7 +13,6 @@ memory:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,8 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.errors import InputError
-from ngsgpu.io.output.atomic import AtomicFile
-from ngsgpu.io.output.folder import FolderKind, new_folder
+from ngsgpu.io.output.folder import FolderKind
 from ngsgpu.io.output.manifest import (
     FILES,
     MANIFEST,
@@ -102,42 +100,34 @@ def _open_folder(folder: Path, threads: int) -> tuple[FmIndex, SequencePlaces]:
 
 
 def save_index(
-    place: str | Path,
+    folder: Path,
     kind: str,
     places: SequencePlaces,
     arrays: dict[str, NDArray[Any]],
     values: dict[str, Any],
     threads: int,
-    *,
-    also: Callable[[], Sequence[AtomicFile]] = tuple,
 ) -> None:
-    """Write a folder; it appears whole, or not at all.
+    """Write the files of a folder.
 
     Args:
-        place: the folder.
+        folder: where.
         kind: ``fm``, ``bwt`` or ``sa``.
         places: of the sequences.
         arrays: by their names.
         values: more of the manifest.
         threads: that write.
-        also: gives complete files that are committed together with it.
 
     Raises:
-        InputError: the place has other contents.
-        OutputError: it cannot be written.
-        UsageError: the place is a stream.
+        OutputError: one cannot be written.
     """
-    together: list[AtomicFile] = []
-    with new_folder(place, KIND, together) as folder:
-        files = save_arrays(folder, arrays, threads)
-        manifest = {
-            "format": FORMAT,
-            "version": VERSION,
-            "kind": kind,
-            "names": [name.decode("latin-1") for name in places.names],
-            "starts": places.starts.tolist(),
-            **values,
-            "files": files,
-        }
-        save_manifest(folder / MANIFEST, manifest)
-        together += also()
+    files = save_arrays(folder, arrays, threads)
+    manifest = {
+        "format": FORMAT,
+        "version": VERSION,
+        "kind": kind,
+        "names": [name.decode("latin-1") for name in places.names],
+        "starts": places.starts.tolist(),
+        **values,
+        "files": files,
+    }
+    save_manifest(folder / MANIFEST, manifest)

@@ -31,7 +31,7 @@ from ngsgpu.minhash.ends import build_end_tables
 from ngsgpu.minhash.ends_gpu import build_end_tables_on_gpu
 from ngsgpu.readset import ReadSet
 from ngsgpu.readset.gpu import DeviceReadSet, ReadMemory
-from ngsgpu.run import sections
+from ngsgpu.run.again import sections
 from tests.support.extend.data import INSERT, simulated_pairs, write_pairs
 from tests.support.extend.fake_gpu import ExtendingGpus, read_on_host
 from tests.support.io.records import fastq, write
@@ -269,16 +269,19 @@ def test_too_little_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 def test_a_failure_on_the_way_leaves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Text of the GPU that was written is withdrawn; the CPU begins again if it may."""
     first, second = write_pairs(tmp_path, simulated_pairs())
     inputs = [first], [second]
+    expected = run(inputs, tmp_path / "cpu")
     gpus = fake(inputs, monkeypatch)
     for module in (gpu_plan, gpu_run):
         monkeypatch.setattr(module, "MAX_PAIRS", 32, raising=False)
         monkeypatch.setattr(module, "MIN_PAIRS", 32)
     gpus.fail_after = 300
     with pytest.raises(DeviceError):
-        run(inputs, tmp_path / "gpu", backend="cuda", may_fall_back=True)
+        run(inputs, tmp_path / "gpu", backend="cuda")
     assert not list((tmp_path / "gpu").iterdir())
+    assert run(inputs, tmp_path / "auto", backend="cuda", may_fall_back=True) == expected
 
 
 @pytest.mark.parametrize(

@@ -23,9 +23,10 @@ from ngsgpu.device.gpus import visible_gpus
 from ngsgpu.device.plan import GpuMemory
 from ngsgpu.device.team import Team
 from ngsgpu.errors import DeviceError
-from ngsgpu.kmers import CountParameters, count_files, gpu_run, gpu_team, histogram_of_files
+from ngsgpu.kmers import CountParameters, count_files, gpu_run, gpu_team
 from ngsgpu.run.options import RunOptions
 from tests.support.io.records import fasta, fastq, write
+from tests.support.kmers.histogram import histogram_of_files
 from tests.support.kmers.world import World
 
 TYPES = ("u1", "i2", "f4", "u8", "c16")

@@ -17,11 +17,11 @@ from ngsgpu.kmers import (
     CountParameters,
     count_files,
     gpu_run,
-    histogram_of_files,
     open_database,
 )
 from ngsgpu.run.options import RunOptions
 from tests.support.io.records import fasta, fastq, write
+from tests.support.kmers.histogram import histogram_of_files
 from tests.support.kmers.world import World, as_dict
 
 LENGTHS = [11, 16, 21, 31, 32, 33, 55, 64, 65, 77, 96, 97, 127]

@@ -25,8 +25,8 @@ from ngsgpu.spectrum import (
     correct_reads,
     gpu_plan,
 )
-from ngsgpu.spectrum.counts import count_reads, find_thresholds
 from ngsgpu.spectrum.gpu_plan import SpectrumGpuPlan
+from ngsgpu.spectrum.kmers.counts import count_reads, find_thresholds
 from tests.support.crowd import crowd
 from tests.support.io.random_fastq import Style, random_lanes
 from tests.support.spectrum.gpu_cases import (

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from ngsgpu.io.compress.bgzf_blocks import BLOCK_BYTES, EOF_BLOCK, bgzf_blocks
 from ngsgpu.io.compress.packing import packing_of
 from ngsgpu.io.compress.reads import blocks as module
-from ngsgpu.io.compress.reads import matches
+from ngsgpu.io.compress.reads import symbols
 from ngsgpu.io.compress.reads.blocks import LEAST_BYTES, reads_blocks
 from ngsgpu.io.compress.reads.codes import MOST_BITS, code_lengths
 from tests.support.io.read_texts import KINDS, read_text
@@ -189,24 +189,24 @@ def huffman(counts: list[int]) -> tuple[int, int]:
 
 def test_symbols_of_lengths_and_distances() -> None:
     """As RFC 1951 lists them."""
-    assert matches.LENGTH_FIRST.tolist() == [
+    assert symbols.LENGTH_FIRST.tolist() == [
         3, 4, 5, 6, 7, 8, 9, 10, 11, 13, 15, 17, 19, 23, 27, 31, 35, 43, 51, 59, 67, 83, 99, 115,
         131, 163, 195, 227, 258,
     ]  # fmt: skip
-    assert matches.LENGTH_EXTRA.tolist() == [
+    assert symbols.LENGTH_EXTRA.tolist() == [
         *[0] * 8, *[1] * 4, *[2] * 4, *[3] * 4, *[4] * 4, *[5] * 4, 0,
     ]  # fmt: skip
-    assert matches.DISTANCE_FIRST.tolist() == [
+    assert symbols.DISTANCE_FIRST.tolist() == [
         1, 2, 3, 4, 5, 7, 9, 13, 17, 25, 33, 49, 65, 97, 129, 193, 257, 385, 513, 769, 1025, 1537,
         2049, 3073, 4097, 6145, 8193, 12289, 16385, 24577,
     ]  # fmt: skip
-    for distance in range(1, matches.WINDOW + 1):
-        symbol = matches.distance_symbol.function(distance)
-        more = distance - matches.DISTANCE_FIRST[symbol]
-        assert 0 <= more < 1 << matches.DISTANCE_EXTRA[symbol]
+    for distance in range(1, symbols.WINDOW + 1):
+        symbol = symbols.distance_symbol.function(distance)
+        more = distance - symbols.DISTANCE_FIRST[symbol]
+        assert 0 <= more < 1 << symbols.DISTANCE_EXTRA[symbol]
     for length in range(3, 259):
-        symbol = matches.LENGTH_SYMBOL[length]
-        assert 0 <= length - matches.LENGTH_FIRST[symbol] < 1 << matches.LENGTH_EXTRA[symbol]
+        symbol = symbols.LENGTH_SYMBOL[length]
+        assert 0 <= length - symbols.LENGTH_FIRST[symbol] < 1 << symbols.LENGTH_EXTRA[symbol]
 
 
 @pytest.mark.parametrize("rest", [0, 1, 63, 64, 65])

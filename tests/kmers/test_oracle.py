@@ -20,9 +20,9 @@ from ngsgpu.kmers import (
     cpu_run,
     gpu,
     gpu_run,
-    long_run,
     open_database,
 )
+from ngsgpu.kmers.long import cpu_run as long_cpu_run
 from ngsgpu.kmers.text import counts_of_text, dump
 from ngsgpu.run.options import INTERPRETER_BYTES, RunOptions
 from tests.support.io.records import fasta, fastq, write
@@ -67,7 +67,7 @@ def test_random_sequences(
         paths.append(write(folder / "2.fa", fasta(world.records[half:], width=37)))
     parameters = CountParameters(k, least, min_count)
     with pytest.MonkeyPatch.context() as patch:
-        for own in (cpu_run, long_run):
+        for own in (cpu_run, long_cpu_run):
             patch.setattr(own, "STRETCH", stretch)
         patch.setattr(cpu_run, "arena_rows", lambda *_: max(arena, stretch))
         source = count_files(
@@ -98,7 +98,7 @@ def test_counts_saturate(tmp_path: Path) -> None:
     """Also where runs are added up."""
     path = write(tmp_path / "1.fa", b">a\n" + b"A" * 70_000 + b"\n>b\n" + b"A" * 65_544 + b"\n")
     with pytest.MonkeyPatch.context() as patch:
-        for own in (cpu_run, long_run):
+        for own in (cpu_run, long_cpu_run):
             patch.setattr(own, "STRETCH", 30_000)
         patch.setattr(cpu_run, "arena_rows", lambda *_: 30_000)
         count_files([path], tmp_path / "db", CountParameters(11))

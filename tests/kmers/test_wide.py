@@ -19,15 +19,15 @@ from ngsgpu.kmers import (
     combine,
     count_files,
     cpu_run,
-    histogram_of_files,
-    long_run,
     open_database,
 )
 from ngsgpu.kmers.database import DatabaseWriter, new_database
+from ngsgpu.kmers.long import cpu_run as long_cpu_run
 from ngsgpu.kmers.model import fit_genome
 from ngsgpu.run.options import RunOptions
 from tests.support.commands import Commands
 from tests.support.io.records import Record, fasta, write
+from tests.support.kmers.histogram import histogram_of_files
 from tests.support.kmers.world import World, as_dict
 
 Bits = Literal[16, 32]
@@ -53,7 +53,7 @@ def test_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, k: int, arena: 
     """Also where runs are added up."""
     world = frequent_world(2)
     path = write(tmp_path / "1.fa", fasta(world.records, width=70))
-    for own in (cpu_run, long_run):
+    for own in (cpu_run, long_cpu_run):
         monkeypatch.setattr(own, "STRETCH", 30_000)
     monkeypatch.setattr(cpu_run, "arena_rows", lambda *_: arena)
     expected = world.counts(k)

@@ -18,7 +18,7 @@ from ngsgpu.io.inputs import ReadFiles
 from ngsgpu.io.text.batch import RecordBatch
 from ngsgpu.io.text.pairs import Mates
 from ngsgpu.io.text.reader import PhredOffset
-from ngsgpu.run.sections import Section, can_seek, indexed_sections, read_sections
+from ngsgpu.run.again.sections import Section, can_seek, indexed_sections, read_sections
 from ngsgpu.run.staged import ReadLengths
 from tests.support.io.layouts import kept, layouts_of
 from tests.support.io.random_fastq import Style, random_lanes, read_on_host

@@ -25,10 +25,10 @@ from ngsgpu.spectrum import (
     correct_reads,
     gpu_plan,
 )
-from ngsgpu.spectrum.counts import count_reads, find_thresholds
 from ngsgpu.spectrum.gpu import filter_words, table_bytes
 from ngsgpu.spectrum.gpu_plan import SpectrumGpuPlan
 from ngsgpu.spectrum.gpu_team import SpectrumTeam
+from ngsgpu.spectrum.kmers.counts import count_reads, find_thresholds
 from tests.support.spectrum.fake_gpu import SpectrumGpus
 from tests.support.spectrum.gpu_cases import (
     NAMES,

@@ -10,9 +10,9 @@ import pytest
 
 from ngsgpu.readset import ReadSet
 from ngsgpu.spectrum import SpectrumParameters
-from ngsgpu.spectrum.counts import count_reads, find_thresholds
 from ngsgpu.spectrum.cpu_run import SpectrumCorrections, correct_on_cpu
-from ngsgpu.spectrum.solid import level_of, make_solid
+from ngsgpu.spectrum.kmers.counts import count_reads, find_thresholds
+from ngsgpu.spectrum.kmers.solid import level_of, make_solid
 from tests.support.spectrum import oracle
 from tests.support.spectrum.samples import sample
 

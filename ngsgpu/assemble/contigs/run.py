@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import logging
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -29,7 +28,6 @@ from ngsgpu.assemble.stats import sizes_of
 from ngsgpu.device.plan import Allocation, HostPlan
 from ngsgpu.errors import UsageError
 from ngsgpu.io.inputs import ReadFiles, pair_inputs, single_inputs, warn_of_mates
-from ngsgpu.io.output.atomic import check_distinct
 from ngsgpu.io.output.writer import OutputSet
 from ngsgpu.io.paths import Paths as FilePaths
 from ngsgpu.io.paths import listed
@@ -39,11 +37,12 @@ from ngsgpu.io.text.reader import read_batches
 from ngsgpu.io.text.sample import ReadSample
 from ngsgpu.kmers import Source
 from ngsgpu.kmers.count import most_letters
+from ngsgpu.run.driver import FilesDriver
 from ngsgpu.run.long_reads import warn_of_long_reads
-from ngsgpu.run.options import INTERPRETER_BYTES, RunOptions, leave_gpus, on_backend
+from ngsgpu.run.options import INTERPRETER_BYTES, RunOptions, leave_gpus
 from ngsgpu.run.plan import in_turn
-from ngsgpu.run.progress import Progress
-from ngsgpu.run.statistics import RunStatistics, with_statistics
+from ngsgpu.run.statistics import RunStatistics
+from ngsgpu.run.steps import Run
 from ngsgpu.run.trimming import warn_of_adapters
 
 _LOG = logging.getLogger("ngsgpu")
@@ -133,8 +132,6 @@ def assemble_files(
         UsageError: the files are inconsistent.
     """
     in1, in2, single = listed(in1), listed(in2), listed(single)
-    parameters = parameters or AssemblyParameters()
-    options = options or RunOptions()
     lanes = pair_inputs(in1, in2, interleaved=interleaved) if in1 or not single else []
     lanes += single_inputs(single, "single")
     if out is None and gfa is None and scaffolds is None:
@@ -145,11 +142,6 @@ def assemble_files(
         "scaffolds": scaffolds,
         "coverage": coverage,
     }
-    outputs = [str(path) for path in wanted.values() if path is not None]
-    check_distinct(
-        [path for lane in lanes for path in lane.inputs],
-        [*outputs, *([] if stats is None else [str(stats)])],
-    )
     for lane in lanes:
         if not lane.is_regular:
             for path in lane.inputs:
@@ -158,35 +150,36 @@ def assemble_files(
     warn_of_mates(lanes)
     places = {name: at for at, name in enumerate(n for n, p in wanted.items() if p is not None)}
 
-    def write(files: OutputSet) -> AssemblyStatistics:
-        with unchanged(path for lane in lanes for path in lane.inputs):
-            return _run(lanes, outputs[0], parameters, phred_offset, options, files, places)
+    inputs = [path for lane in lanes for path in lane.inputs]
+    beside = next(path for path in wanted.values() if path is not None)
 
-    return with_statistics(outputs, stats, options, write)
+    def assembled(run: Run[AssemblyParameters], files: OutputSet) -> AssemblyStatistics:
+        return _run(run, lanes, beside, files, places)
+
+    return _DRIVER.run_files(
+        inputs, [*wanted.values()], assembled, parameters=parameters, options=options, stats=stats,
+        phred_offset=phred_offset, reading=unchanged(inputs), packs=True,
+    )  # fmt: skip
 
 
 def _run(
+    run: Run[AssemblyParameters],
     lanes: list[ReadFiles],
-    beside: str,
-    parameters: AssemblyParameters,
-    phred_offset: PhredOffset,
-    options: RunOptions,
+    beside: str | Path,
     files: OutputSet,
     places: dict[str, int],
 ) -> AssemblyStatistics:
-    times: dict[str, float] = {}
-    begin = time.monotonic()
-    found = _first_graph(lanes, beside, parameters, phred_offset, options)
+    parameters, options, progress = run.parameters, run.options, run.progress
+    with run.timed("graph"):
+        found = _first_graph(run, lanes, beside)
     pieces, source, is_low = found.pieces, found.source, found.is_low
-    times["graph"] = round(time.monotonic() - begin, 3)
-    begin = time.monotonic()
     plan_reads(source, options).check()
     sample = ReadSample()
-    with Progress(options.progress) as progress:
+    with run.timed("assemble"):
         with progress.stage("reading", total=source.sequences, unit="reads") as stage:
             reads = load_reads(
                 lanes,
-                phred_offset=phred_offset,
+                phred_offset=run.phred_offset,
                 options=options,
                 sample=sample,
                 advance=stage.advance,
@@ -203,7 +196,6 @@ def _run(
                 pieces, reads, lanes, parameters, options.threads, is_low=is_low
             )
             stage.advance(len(pieces))
-    times["assemble"] = round(time.monotonic() - begin, 3)
     scale = _coverage_scale(reads, first)
     contigs = contigs_of(pieces, paths, parameters.min_contig, scale)
     names = parameters.names
@@ -220,10 +212,8 @@ def _run(
         if name in places:
             for text in make():
                 files.write(places[name], text)
-    return AssemblyStatistics.begun(
-        options,
-        found.backend,
-        parameters,
+    return AssemblyStatistics.after(
+        run,
         coverage={"is_low": int(is_low), "min_abundance": found.least},
         reads={"reads": len(reads), "bases": source.bases, "pairs": reads.pairs},
         rounds=[asdict(each) for each in rounds],
@@ -235,7 +225,6 @@ def _run(
         },
         contigs=_metrics(contigs),
         adapters=adapters,
-        time_s=times,
     )
 
 
@@ -247,55 +236,42 @@ class _FirstGraph(NamedTuple):
         least: lowest count of its k-mers.
         is_low: whether coverage is low.
         source: what was counted.
-        backend: which did it.
     """
 
     pieces: Pieces
     least: int
     is_low: bool
     source: Source
-    backend: str
 
 
 def _first_graph(
-    lanes: list[ReadFiles],
-    beside: str,
-    parameters: AssemblyParameters,
-    phred_offset: PhredOffset,
-    options: RunOptions,
+    run: Run[AssemblyParameters], lanes: list[ReadFiles], beside: str | Path
 ) -> _FirstGraph:
     """The graph of the first k; that of a shorter one, if the first says that coverage is low."""
     paths = [path for lane in lanes for path in lane.inputs]
-    kmer = parameters.kmers[0] if parameters.kmers else _first_kmer(paths, phred_offset)
+    parameters, options = run.parameters, run.options
+    kmer = parameters.kmers[0] if parameters.kmers else _first_kmer(paths, run.phred_offset)
     least = parameters.min_abundance or MIN_ABUNDANCE
 
-    def graph(kmer: int, least: int, options: RunOptions) -> tuple[Pieces, Source]:
-        own = parameters.unitigs(kmer, least)
-        solid = solid_of(paths, beside, None, own, phred_offset, options, on_gpu=True)
+    def graph(kmer: int, least: int) -> tuple[Pieces, Source]:
+        solid = solid_of(run, paths, beside, parameters.unitigs(kmer, least))
         made, unitigs = compacted(solid, options, walked=False)
         return pieces_of(made, unitigs, options.threads), solid.source
 
-    def make(options: RunOptions) -> _FirstGraph:
-        pieces, source = graph(kmer, least, options)
-        depth = pieces.typical_depth()
-        is_low = 0 < depth < LOW_DEPTH * DEPTH_UNIT
-        own = low_start(kmer, least, parameters) if is_low else (kmer, least)
-        if own != (kmer, least):
-            _LOG.info(
-                "k-mers occur about %d times: coverage is low; beginning again with k = %d, and "
-                "k-mers that occur at least %d times",
-                depth // DEPTH_UNIT, *own,
-            )  # fmt: skip
-            pieces, source = graph(*own, options)
-        return _FirstGraph(pieces, own[1], is_low, source, options.backend)
-
-    def on_gpu() -> _FirstGraph:
-        found = make(replace(options, may_fall_back=False))
-        # Nothing later needs it.
-        leave_gpus(options.gpus)
-        return found
-
-    return on_backend(options, on_gpu, lambda: make(replace(options, backend="cpu")))
+    pieces, source = graph(kmer, least)
+    depth = pieces.typical_depth()
+    is_low = 0 < depth < LOW_DEPTH * DEPTH_UNIT
+    own = low_start(kmer, least, parameters) if is_low else (kmer, least)
+    if own != (kmer, least):
+        _LOG.info(
+            "k-mers occur about %d times: coverage is low; beginning again with k = %d, and "
+            "k-mers that occur at least %d times",
+            depth // DEPTH_UNIT, *own,
+        )  # fmt: skip
+        pieces, source = graph(*own)
+    if run.backend == "cuda":
+        leave_gpus(options.gpus)  # nothing later needs them
+    return _FirstGraph(pieces, own[1], is_low, source)
 
 
 def _first_kmer(paths: list[str], phred_offset: PhredOffset) -> int:
@@ -306,22 +282,12 @@ def _first_kmer(paths: list[str], phred_offset: PhredOffset) -> int:
     return first_kmer(0, 0)
 
 
-def plan_files(paths: FilePaths, parameters: AssemblyParameters, options: RunOptions) -> HostPlan:
-    """Plan the memory of ``assemble_files`` on the CPU.
-
-    Args:
-        paths: all files of reads.
-        parameters: of the assembly.
-        options: threads and memory budget.
-
-    Raises:
-        UsageError: there is no file.
-    """
-    if not listed(paths):
-        raise UsageError("no reads given; name files with `in1`")
+def _plan(
+    paths: Sequence[str | Path], parameters: AssemblyParameters, options: RunOptions
+) -> HostPlan:
     kmer = parameters.kmers[0] if parameters.kmers else _LONGEST_FIRST
     steps = plan_steps(paths, parameters.unitigs(kmer, parameters.min_abundance), options)
-    letters = most_letters(listed(paths)) or 0
+    letters = most_letters(paths) or 0
     reads = plan_reads(Source(letters // _SHORT_RECORD, letters, 0, ()), options)
     graph = steps["compacting"]
     steps["compacting"] = replace(graph, allocations=(*reads.allocations, *graph.allocations))
@@ -394,3 +360,7 @@ def _coverage_scale(reads: Reads, k: int) -> tuple[int, int]:
 def _metrics(contigs: list[Contig]) -> dict[str, int]:
     sizes = sizes_of([len(contig.bases) for contig in contigs])
     return sizes | {"circular": sum(contig.circular for contig in contigs)}
+
+
+_DRIVER: Final = FilesDriver(AssemblyParameters, plan=_plan)
+plan_files = _DRIVER.plan_files

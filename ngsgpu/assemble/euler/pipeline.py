@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -13,30 +13,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.assemble.euler import tour
-from ngsgpu.assemble.euler.contigs import Contigs, find_contigs, write_contigs
+from ngsgpu.assemble.euler.contigs import find_contigs, write_contigs
 from ngsgpu.assemble.euler.graph import EulerGraph, Places, euler_graph
 from ngsgpu.assemble.euler.params import EulerParameters
 from ngsgpu.assemble.stats import sizes_of
 from ngsgpu.device.plan import UP_TO, Allocation, HostPlan
-from ngsgpu.errors import UsageError, output_error
+from ngsgpu.errors import UsageError
 from ngsgpu.io.inputs import ReadFiles
-from ngsgpu.io.output.atomic import check_distinct
-from ngsgpu.io.output.temporary import temporary_folder
 from ngsgpu.io.output.writer import OutputSet
-from ngsgpu.io.paths import Paths, listed, own_descriptor
+from ngsgpu.io.paths import Paths
 from ngsgpu.io.text.diagnose import PhredOffset
 from ngsgpu.io.text.sample import ReadSample
-from ngsgpu.kmers import KmerDatabase, count_files, open_database
-from ngsgpu.kmers.count import most_letters
-from ngsgpu.kmers.count import plan_files as plan_counting
-from ngsgpu.kmers.stats import Observed
-from ngsgpu.run.options import INTERPRETER_BYTES, RunOptions, on_backend
+from ngsgpu.kmers import KmerDatabase
+from ngsgpu.kmers.count import count_to, most_letters, plan_counting
+from ngsgpu.run.driver import FilesDriver, folder_beside
+from ngsgpu.run.options import INTERPRETER_BYTES, RunOptions
 from ngsgpu.run.plan import in_turn
-from ngsgpu.run.progress import Progress
-from ngsgpu.run.statistics import RunStatistics, with_statistics
+from ngsgpu.run.statistics import RunStatistics
+from ngsgpu.run.steps import Run
 from ngsgpu.run.trimming import warn_of_adapters
 
-_NO_INPUT: Final = "no reads given; name files with `in1`"
 _EDGE_BYTES: Final = 96
 """Memory for an edge while its graph is made: sorted words, places and vertices."""
 
@@ -95,87 +91,44 @@ def assemble_euler(
         HostMemoryError: the memory is too small.
         UsageError: there is no input, or no output.
     """
-    paths = listed(paths)
-    parameters = parameters or EulerParameters()
-    options = options or RunOptions()
-    if not paths:
-        raise UsageError(_NO_INPUT)
+    paths = _DRIVER.given(paths)
     if out is None:
         raise UsageError("no output given; name a file with `out`")
-    check_distinct(list(paths), [str(path) for path in (out, stats) if path is not None])
 
-    def write(files: OutputSet) -> EulerStatistics:
-        times: dict[str, float] = {}
-        sample = ReadSample()
-        with (
-            _counted(paths, out, parameters, phred_offset, options, times, sample) as database,
-            Progress(options.progress) as progress,
-        ):
+    def assembled(run: Run[EulerParameters], files: OutputSet) -> EulerStatistics:
+        parameters, sample = run.parameters, ReadSample()
+        with folder_beside(out) as folder:
+            with run.timed("counting"):
+                database = count_to(folder, run, paths, parameters.counted(), sample)
             lanes = [ReadFiles((str(path),)) for path in paths]
             adapters = warn_of_adapters(sample, lanes, "contigs may end in adapters")
-            found = _tour(database, parameters.length, options, _Steps(progress, times))
-            with _Steps(progress, times)("contigs"):
+            found = _tour(database, parameters.length, run)
+            with _timed(run, "contigs"):
                 contigs = find_contigs(found.graph, found.successors, parameters.min_contig)
                 write_contigs(
                     found.graph,
                     found.successors,
                     contigs,
-                    lambda text: files.write(0, text),
-                    options.threads,
+                    partial(files.write, 0),
+                    run.options.threads,
                 )
         return EulerStatistics.begun(
-            options,
+            run.options,
             found.backend,
             parameters,
             graph=found.sizes,
-            contigs=_sizes(contigs, parameters.length),
+            contigs=sizes_of(contigs.sizes + (parameters.length - 1)),
             adapters=adapters,
-            time_s=times,
+            **run.entries(),
         )
 
-    return with_statistics([str(out)], stats, options, write)
+    return _DRIVER.run_files(
+        paths, [out], assembled, parameters=parameters, options=options, stats=stats,
+        phred_offset=phred_offset, packs=True,
+    )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class _Steps:
-    """Stages whose seconds are kept; called with a name."""
-
-    progress: Progress
-    times: dict[str, float]
-
-    @contextmanager
-    def __call__(self, name: str) -> Iterator[None]:
-        with self.progress.stage(name, unit="edges") as stage:
-            yield
-            self.times[name] = round(stage.seconds, 4)
-
-
-@contextmanager
-def _counted(
-    paths: Sequence[str | Path],
-    out: str | Path,
-    parameters: EulerParameters,
-    phred_offset: PhredOffset,
-    options: RunOptions,
-    times: dict[str, float],
-    sample: ReadSample,
-) -> Iterator[KmerDatabase]:
-    """The l-mers of the files, beside the output, or in the current folder for a stream."""
-    own = Path(out).resolve()
-    is_stream = own_descriptor(out, standard=1) is not None or (own.exists() and not own.is_file())
-    beside = Path.cwd() / "euler.kmers" if is_stream else own.with_name(f"{own.name}.kmers")
-    begin = time.monotonic()
-    try:
-        with temporary_folder(beside) as folder:
-            place = folder / "kmers"
-            count_files(
-                paths, place, parameters.counted(), phred_offset=phred_offset, options=options,
-                observed=Observed(sample),
-            )  # fmt: skip
-            times["counting"] = round(time.monotonic() - begin, 4)
-            yield open_database(place, options.threads, check=False)
-    except OSError as error:
-        raise output_error(beside, error) from error
+_Timed = Callable[[str], AbstractContextManager[object]]
 
 
 class _Found(NamedTuple):
@@ -187,15 +140,9 @@ class _Found(NamedTuple):
     backend: str
 
 
-def plan_files(paths: Paths, parameters: EulerParameters, options: RunOptions) -> HostPlan:
-    """Plan the memory of ``assemble_euler`` on the CPU, whose arguments these are.
-
-    Raises:
-        UsageError: there is no file.
-    """
-    paths = listed(paths)
-    if not paths:
-        raise UsageError(_NO_INPUT)
+def _plan(
+    paths: Sequence[str | Path], parameters: EulerParameters, options: RunOptions
+) -> HostPlan:
     letters = most_letters(paths)
     edges = 2 * (options.budget if letters is None else letters)
     counting = plan_counting(paths, parameters.counted(), options)
@@ -215,18 +162,20 @@ def plan_tour(edges: int, options: RunOptions) -> HostPlan:
     )
 
 
-def _tour(database: KmerDatabase, length: int, options: RunOptions, timed: _Steps) -> _Found:
-    plan_tour(2 * len(database), options).check()
-    if len(database) == 0:
-        return _found(database, length, options, timed)
-    return on_backend(
-        options,
-        lambda: _found_on_gpu(database, length, options, timed),
-        lambda: _found(database, length, options, timed),
-    )
+def _tour(database: KmerDatabase, length: int, run: Run[EulerParameters]) -> _Found:
+    plan_tour(2 * len(database), run.options).check()
+    timed = partial(_timed, run)
+    if run.backend == "cuda" and len(database) > 0:
+        return _found_on_gpu(database, length, run.options, timed)
+    return _found(database, length, run.options, timed)
 
 
-def _found(database: KmerDatabase, length: int, options: RunOptions, timed: _Steps) -> _Found:
+def _timed(run: Run[EulerParameters], name: str) -> AbstractContextManager[object]:
+    """A step that is shown by its name in the statistics."""
+    return run.step(name, name, unit="edges")
+
+
+def _found(database: KmerDatabase, length: int, options: RunOptions, timed: _Timed) -> _Found:
     """``_tour`` on the CPU."""
     with timed("graph"):
         graph = euler_graph(database.kmers, database.counts, length)
@@ -244,7 +193,7 @@ def _found(database: KmerDatabase, length: int, options: RunOptions, timed: _Ste
 
 
 def _found_on_gpu(
-    database: KmerDatabase, length: int, options: RunOptions, timed: _Steps
+    database: KmerDatabase, length: int, options: RunOptions, timed: _Timed
 ) -> _Found:
     """``_tour`` on the current GPU; each step ends when the GPU has done it."""
     from ngsgpu.assemble.euler import gpu
@@ -280,5 +229,5 @@ def _described(
     }
 
 
-def _sizes(contigs: Contigs, length: int) -> dict[str, int]:
-    return sizes_of(contigs.sizes + (length - 1))
+_DRIVER: Final = FilesDriver(EulerParameters, plan=_plan)
+plan_files = _DRIVER.plan_files

@@ -46,10 +46,16 @@ class Acceptance(NamedTuple):
     least: NDArray[np.int32]
 
 
+@njit(nogil=True, cache=True, inline="always")
+def above_chance(hits: Integer, rules: QueryRules) -> Integer:
+    """Hits above those of chance, as ``HitScale`` counts."""
+    return np.int64(hits) * rules.unit - rules.chance
+
+
 @njit(nogil=True, cache=True)
 def reaches(hits: Integer, expected: Integer, rules: QueryRules, least: Integer) -> bool:
     """Whether hits above chance are at least a fraction, in millionths, of what is expected."""
-    return bool((np.int64(hits) * rules.unit - rules.chance) * PER_MILLION >= expected * least)
+    return bool(above_chance(hits, rules) * PER_MILLION >= expected * least)
 
 
 @njit(nogil=True, cache=True)
@@ -101,7 +107,7 @@ def raise_rank(
         least: minimum fraction of shared k-mers, in millionths.
     """
     rows = np.flatnonzero((acceptance < ACCEPTED) & (call >= 0))
-    shared = (hits[rows].astype(np.int64) * rules.unit - rules.chance) * PER_MILLION
+    shared = above_chance.function(hits[rows], rules) * PER_MILLION
     enough = shared >= expected[rows] * least
     call[rows[~enough]] = -1
     rows = rows[enough]

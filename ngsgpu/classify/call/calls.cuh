@@ -27,10 +27,14 @@ __device__ __forceinline__ int64_t expected_hits(const Rules& rules, int length1
     return max(kmers * rules.per_window - rules.chance, rules.chance);
 }
 
+__device__ __forceinline__ int64_t above_chance(const Rules& rules, int64_t hits) {
+    return hits * rules.unit - rules.chance;
+}
+
 // Whether hits above chance are at least a fraction, in millionths, of what is expected.
 __device__ __forceinline__ bool reaches(int64_t hits, int64_t expected, const Rules& rules,
                                         int64_t least) {
-    return (hits * rules.unit - rules.chance) * kPerMillion >= expected * least;
+    return above_chance(rules, hits) * kPerMillion >= expected * least;
 }
 
 // Whether a candidate is near one with ``hits``.

@@ -39,6 +39,7 @@ from ngsgpu.classify.call.acceptance import (
     GENUS_ACCEPTED,
     REJECTED,
     Acceptance,
+    above_chance,
     near_to,
 )
 from ngsgpu.classify.call.chance import at_least
@@ -250,8 +251,7 @@ def _count(target, hits, expected, species, rules, counts):  # type: ignore[no-u
             alone = alone and hits[i, j] < hits[i, 0]
             is_own = is_own and np.int64(hits[i, j]) * PER_MILLION <= near_to(hits[i, 0], rules)
         if alone and mine >= 0:
-            above = np.int64(hits[i, 0]) * rules.unit - rules.chance
-            share = above * (SHARES - 1) // expected[i]
+            share = above_chance(hits[i, 0], rules) * (SHARES - 1) // expected[i]
             counts[mine, min(share, SHARES - 1)] += 1
         if hits[i, 0] < rules.min_hits:
             continue

@@ -32,8 +32,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
         if (alone && mine >= 0) {
             const int64_t expected =
                 expected_hits(rules, sizes[queries + i], sizes[2 * queries + i]);
-            const int64_t above = int64_t(best.y) * rules.unit - rules.chance;
-            const int64_t share = above * (kShares - 1) / expected;
+            const int64_t share = above_chance(rules, best.y) * (kShares - 1) / expected;
             atomicAdd(bins + int64_t(mine) * kColumns + min(share, int64_t(kShares - 1)), 1ull);
         }
         if (best.y < rules.min_hits) continue;

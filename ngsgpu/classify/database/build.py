@@ -7,18 +7,14 @@ all targets and assigns them to partitions afterwards.
 
 from __future__ import annotations
 
-import itertools
 import logging
 import os
 import time
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
-
-import numpy as np
 
 from ngsgpu.classify.database.database import Database, Partition, open_database
 from ngsgpu.classify.database.folder import check_place, database_folder, locked
@@ -31,23 +27,19 @@ from ngsgpu.classify.database.memory import (
     with_reading,
 )
 from ngsgpu.classify.database.plan import inputs_of, plan_database, plan_targets
+from ngsgpu.classify.database.planned import PlannedTargets, check_number
 from ngsgpu.classify.database.stats import BuildStatistics
 from ngsgpu.classify.database.write import write_manifest
 from ngsgpu.classify.params import DatabaseParameters, PartitionRequest
-from ngsgpu.classify.sketch.references import (
-    TargetCollector,
-    TargetSink,
-    find_references,
-)
+from ngsgpu.classify.sketch.references import TargetCollector, TargetSink, find_references
 from ngsgpu.device.leases import keep_gpus
 from ngsgpu.device.plan import HostPlan, MemoryPlan
-from ngsgpu.errors import InputError, UsageError
+from ngsgpu.errors import UsageError
 from ngsgpu.io.compress.source import unpacked_size
 from ngsgpu.io.output.atomic import AtomicFile
 from ngsgpu.io.output.commit import commit_all
 from ngsgpu.io.output.writer import OutputSet
 from ngsgpu.io.paths import Paths, check_distinct, listed
-from ngsgpu.io.text.batch import first_word
 from ngsgpu.run.options import RunOptions, on_backend
 from ngsgpu.run.progress import Progress
 from ngsgpu.taxonomy.dump import load_taxonomy
@@ -55,8 +47,6 @@ from ngsgpu.taxonomy.dump import load_taxonomy
 logger = logging.getLogger("ngsgpu")
 
 _Result = TypeVar("_Result")
-
-
 _SinkT = TypeVar("_SinkT", bound=TargetSink)
 
 
@@ -244,9 +234,9 @@ def plan_partition(database: Database, number: int, options: RunOptions) -> Host
     Raises:
         UsageError: no such partition.
     """
-    _check_number(database, number)
+    check_number(database, number)
     plan = plan_partitions(database, [number], options)
-    return _complete(plan, database, _PlannedTargets(database, number).files, options)
+    return _complete(plan, database, PlannedTargets(database, number).files, options)
 
 
 def _complete(
@@ -260,14 +250,6 @@ def _complete(
         return plan_gpu(plan.sizes["locations"], database.parameters, options)
 
     return replace(with_reading(plan, files, options), on_gpu=on_gpu)
-
-
-def _check_number(database: Database, number: int) -> None:
-    if not 0 <= number < len(database.partitions):
-        raise UsageError(
-            f"there is no partition {number}; the database has {len(database.partitions)}, "
-            "counted from 0"
-        )
 
 
 def _with_needed_gpus(
@@ -314,7 +296,7 @@ class _Build:
             request=self.request, options=options,
         )  # fmt: skip
         numbers = range(len(database.partitions))
-        read = (_PlannedTargets(database, number).files for number in numbers)
+        read = (PlannedTargets(database, number).files for number in numbers)
         options = _with_needed_gpus(options, self.parameters, read)
         check(plan_partitions(database, numbers, options), options)
         also: list[AtomicFile] = []
@@ -384,13 +366,13 @@ def build_partition(
         check_distinct([], [stats, database.path])
     with locked(database.path, shared=True):
         database = open_database(database.path)  # another plan may be there since
-        _check_number(database, number)
+        check_number(database, number)
 
         with _statistics(stats, only=number) as finish:
 
             def work(own: RunOptions) -> None:
                 check(plan_partitions(database, [number], own), own)
-                files = _PlannedTargets(database, number).files
+                files = PlannedTargets(database, number).files
                 own = _with_needed_gpus(own, database.parameters, [files])
                 _build_partition(database, number, own, lambda: finish(database, own))
 
@@ -404,62 +386,11 @@ def _build_partition(
     also: Callable[[], Sequence[AtomicFile]] = tuple,
 ) -> None:
     total = int(database.targets.length[database.targets.partition == number].sum())
-    planned = _PlannedTargets(database, number)
+    planned = PlannedTargets(database, number)
     with Progress(options.progress) as progress, _builder(database.parameters, options) as builder:
         with progress.stage(f"sketching partition {number}", total=total, unit="bases") as stage:
             pairs, read = builder.sketch(
-                planned.files, lambda: _PlannedTargets(database, number), stage.advance
+                planned.files, lambda: PlannedTargets(database, number), stage.advance
             )
             read.done()
         builder.store(database, number, pairs, also)
-
-
-class _PlannedTargets:
-    """The targets of a planned partition's files: a sink that wants to see these and no others.
-
-    Attributes:
-        files: where there are targets of the partition.
-    """
-
-    def __init__(self, database: Database, number: int) -> None:
-        targets = database.targets
-        self._names = targets.names()
-        self._length = targets.length
-        self._wanted = targets.partition == number
-        first = np.searchsorted(targets.file, np.arange(len(targets.files) + 1))
-        self._span = dict(zip(targets.files, itertools.pairwise(first.tolist()), strict=True))
-        self.files = [
-            path for path, (begin, end) in self._span.items() if self._wanted[begin:end].any()
-        ]
-        self._started = dict.fromkeys(self.files, 0)
-        self._open: deque[tuple[str, int]] = deque()
-
-    def start(self, path: str, record: int, header: bytes) -> int:
-        """A record begins; -1 for one of another partition."""
-        begin, end = self._span[path]
-        target = begin + record
-        if target >= end or first_word(header) != self._names[target]:
-            raise _other_references(path)
-        self._started[path] = record + 1
-        self._open.append((path, target))
-        return target if self._wanted[target] else -1
-
-    def finish(self, bases: int) -> None:
-        """Number of bases of the first unfinished record."""
-        path, target = self._open.popleft()
-        if bases != self._length[target]:
-            raise _other_references(path)
-
-    def done(self) -> None:
-        """All files were read."""
-        for path, (begin, end) in self._span.items():
-            if self._started.get(path, end - begin) != end - begin:
-                raise _other_references(path)
-
-
-def _other_references(path: str) -> InputError:
-    return InputError(
-        path,
-        "the sequences have changed since the database was planned",
-        "plan the database again with `ngsgpu db plan`",
-    )

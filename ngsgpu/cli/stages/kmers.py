@@ -57,19 +57,18 @@ def count(
     ngsgpu kmers count -i R1.fq.gz -I R2.fq.gz -k 21 --histo reads.histo
     """
     with open_run(run, "ngsgpu.io.gpu.parse", "ngsgpu.kmers.gpu") as (_, options):
-        from ngsgpu.kmers.count import plan_files
-        from ngsgpu.kmers.outputs import write_counts
+        from ngsgpu.kmers.count import count_files, plan_files
         from ngsgpu.run.plan import show_plan
 
         if run.dry_run:
             show_plan(plan_files([*in1, *(in2 or [])], parameters, options), options, stats)
             return
-        summary = write_counts(
+        summary = count_files(
             in1,
-            in2 or [],
             out,
-            histo_file,
             parameters,
+            in2=in2 or [],
+            histo_file=histo_file,
             stats=stats,
             phred_offset=phred(run.phred_offset),
             options=options,

@@ -20,11 +20,9 @@ __device__ __forceinline__ void count_errors(const Reads& reads, const Weight* w
         if (position < msa.length)
             weight = weights[quality_code(qualities, int(reads.quality_bits), position)];
         bool error = weight >= Q20_WEIGHT && msa.anchor[position] != msa.consensus[column];
-        if (error) {
-            int depth = 0;
-            for (int base = 0; base < 4; ++base) depth += q20_reads(msa, column, base);
-            error = q20_reads(msa, column, msa.anchor[position]) <= max(1, depth / RARE);
-        }
+        if (error)
+            error = q20_reads(msa, column, msa.anchor[position]) <=
+                    max(1, q20_depth(msa, column) / RARE);
         counts[0] += __popc(__ballot_sync(~0u, weight >= Q20_WEIGHT));
         counts[1] += __popc(__ballot_sync(~0u, error));
         counts[2] += __popc(__ballot_sync(~0u, weight >= Q30_WEIGHT));
@@ -92,9 +90,7 @@ __device__ __forceinline__ bool may_be_variant(const Reads& reads, const Weight*
     if ((ambiguous[position >> 5] >> (position & 31)) & 1) return false;
     if (weights[quality_code(qualities, int(reads.quality_bits), position)] < Q30_WEIGHT)
         return false;
-    int depth = 0;
-    for (int base = 0; base < 4; ++base) depth += q20_reads(msa, position + msa.margin, base);
-    return depth <= rules.pair_depth;
+    return q20_depth(msa, position + msa.margin) <= rules.pair_depth;
 }
 
 // Write an anchor's edits, in order of position, and its edited planes; return their number.

@@ -156,10 +156,7 @@ def may_be_variant(
     rules: Rules, columns: Columns, column: Integer, weight: Integer
 ) -> bool | np.bool:
     """Whether a base is good and so few reads cover it that one may be all of a rare strain's."""
-    depth = np.int64(0)
-    for base in range(4):
-        depth += msa.q20_reads(columns.sums, column, base)
-    return weight >= Q30_WEIGHT and depth <= rules.pair_depth
+    return weight >= Q30_WEIGHT and msa.q20_depth(columns.sums, column) <= rules.pair_depth
 
 
 @njit(nogil=True, cache=True)
@@ -247,9 +244,7 @@ def count_errors(
         base = columns.anchor[position]
         if base == columns.consensus[column]:
             continue
-        depth = np.int64(0)
-        for other in range(4):
-            depth += msa.q20_reads(columns.sums, column, other)
+        depth = msa.q20_depth(columns.sums, column)
         if msa.q20_reads(columns.sums, column, base) <= max(1, depth // RARE):
             counters[Q20_ERRORS] += 1
             counters[Q30_ERRORS] += weight >= Q30_WEIGHT

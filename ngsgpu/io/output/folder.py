@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -125,9 +125,7 @@ class AtomicFolder:
 
 
 @contextmanager
-def new_folder(
-    path: str | Path, kind: FolderKind, also: Sequence[AtomicFile] = ()
-) -> Iterator[Path]:
+def new_folder(path: str | Path, kind: FolderKind) -> Iterator[Path]:
     """A folder beside its final place, which it takes at the end of the block.
 
     An older one of its kind is replaced; nothing else is.
@@ -135,7 +133,6 @@ def new_folder(
     Args:
         path: its place.
         kind: what it is.
-        also: files that are complete at the end of the block and are committed together with it.
 
     Raises:
         InputError: the place has other contents.
@@ -146,7 +143,7 @@ def new_folder(
     try:
         with AtomicFolder(path) as folder:
             yield folder.place
-            commit_all([folder, *also])
+            commit_all([folder])
     except OSError as error:
         raise output_error(path, error) from error
 

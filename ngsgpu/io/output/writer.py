@@ -6,19 +6,21 @@ import contextlib
 import queue
 import resource
 import threading
-from collections import deque
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.errors import UsageError
+from ngsgpu.errors import UsageError, output_error
 from ngsgpu.io.compress.deflate import DEFAULT_LEVEL, MAX_LEVEL
-from ngsgpu.io.compress.packing import Packing, packing_of
+from ngsgpu.io.compress.packing import packing_of
 from ngsgpu.io.output.atomic import AtomicFile, check_distinct, commit_all, write_text_atomically
+from ngsgpu.io.output.commit import Output
+from ngsgpu.io.output.encoder import Encoder
+from ngsgpu.io.output.folder import AtomicFolder, FolderKind, check_place
 from ngsgpu.io.output.in_memory import Appender, is_mapped
 
 __all__ = ["OutputGroup", "OutputSet", "check_distinct", "write_text_atomically"]
@@ -57,9 +59,12 @@ class OutputSet:
         paths: the targets.
         threads: compressing threads, for all files together.
         compression_level: 1 (fast) to 12 (small).
+        packs: whether names decide about compression; otherwise all files are written plain.
+        folder: place and kind of a folder that is committed together with the files.
 
     Raises:
         OutputError: a target cannot be written. All are opened at once, before any computing.
+        InputError: the folder's place has other contents.
         UsageError: a duplicate target, or an invalid compression level.
 
     Attributes:
@@ -72,35 +77,48 @@ class OutputSet:
         *,
         threads: int = 1,
         compression_level: int = DEFAULT_LEVEL,
+        packs: bool = True,
+        folder: tuple[str | Path, FolderKind] | None = None,
     ) -> None:
         if not 1 <= compression_level <= MAX_LEVEL:
             raise UsageError(
                 f"compression level {compression_level}: choose one from 1 to {MAX_LEVEL}"
             )
         check_distinct([], paths)
-        self.started = False
+        if folder is not None:
+            check_place(*folder)
+        self._paths = paths
         self._threads = max(1, threads)
+        self._level = compression_level
+        self._packs = packs
+        self._folder = None if folder is None else AtomicFolder(folder[0])
+        self._open_files()
+
+    def _open_files(self) -> None:
+        self.started = False
         self._pool: ThreadPoolExecutor | None = None
         self._writers: list[_Writer] = []
         files: list[AtomicFile] = []
         try:
-            for path in paths:
+            for path in self._paths:
                 files.append(AtomicFile(path))
         except BaseException:
             for file in files:
                 file.discard()
+            for folder in self._folders:
+                folder.discard()
             raise
         for file in files:
-            self._writers.append(self._writer(file, compression_level))
+            self._writers.append(self._writer(file, self._level))
 
     def _writer(self, file: AtomicFile, level: int) -> _Writer:
-        packing = packing_of(file.path)
+        packing = packing_of(file.path) if self._packs else None
         if packing is None:
             appender = Appender(file) if is_mapped(file, self._threads) else None
             return _Writer(file, None, _QUEUED * self._threads + 2, appender)
         if self._pool is None:
             self._pool = ThreadPoolExecutor(self._threads, thread_name_prefix="ngsgpu-write")
-        encoder = _Encoder(self._pool, packing, level, ahead=self._threads + 2)
+        encoder = Encoder(self._pool, packing, level, ahead=self._threads + 2)
         return _Writer(file, encoder, self._threads + 2)
 
     def write(self, index: int, data: bytes | memoryview | NDArray[np.uint8]) -> None:
@@ -158,9 +176,39 @@ class OutputSet:
         self._shut_pool()
 
     @property
+    def folder(self) -> Path:
+        """Where the files of the folder go."""
+        assert self._folder is not None
+        return self._folder.place
+
+    @property
+    def _folders(self) -> list[AtomicFolder]:
+        return [] if self._folder is None else [self._folder]
+
+    @property
     def files(self) -> list[AtomicFile]:
         """The files of all outputs."""
         return [writer.file for writer in self._writers]
+
+    @property
+    def outputs(self) -> list[Output]:
+        """The folder and the files."""
+        return [*self._folders, *self.files]
+
+    @property
+    def withdrawable(self) -> bool:
+        """Whether all that ``write`` has written can be taken back."""
+        return not self.started or all(writer.file.takes_offsets for writer in self._writers)
+
+    def withdraw(self) -> None:
+        """Take back what was written, for another attempt; see ``withdrawable``.
+
+        Raises:
+            OutputError: a target cannot be written any more.
+        """
+        if self.started:
+            self._discard_files()
+            self._open_files()
 
     def commit(self) -> None:
         """Complete all files and give them their names.
@@ -170,13 +218,18 @@ class OutputSet:
         """
         try:
             self.complete()
-            commit_all(self.files)
+            commit_all(self.outputs)
         except BaseException:
             self.abort()
             raise
 
     def abort(self) -> None:
         """Remove the temporary files; the targets are unchanged."""
+        self._discard_files()
+        for folder in self._folders:
+            folder.discard()
+
+    def _discard_files(self) -> None:
         for writer in self._writers:
             writer.stop()
         for writer in self._writers:
@@ -190,11 +243,13 @@ class OutputSet:
     def __enter__(self) -> OutputSet:
         return self
 
-    def __exit__(self, *error: object) -> None:
-        if error[0] is None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if error is None:
             self.commit()
-        else:
-            self.abort()
+            return
+        self.abort()
+        if self._folder is not None and isinstance(error, OSError):
+            raise output_error(self._folder.path, error) from error
 
 
 class OutputGroup:
@@ -240,7 +295,7 @@ class OutputGroup:
     def __exit__(self, *error: object) -> None:
         try:
             if error[0] is None:
-                commit_all([file for outputs in self._sets for file in outputs.files])
+                commit_all([own for outputs in self._sets for own in outputs.outputs])
         finally:
             for outputs in self._sets:
                 outputs.abort()
@@ -252,7 +307,7 @@ class _Writer:
     def __init__(
         self,
         file: AtomicFile,
-        encoder: _Encoder | None,
+        encoder: Encoder | None,
         queued: int,
         appender: Appender | None = None,
     ) -> None:
@@ -316,66 +371,3 @@ class _Writer:
                 self.file.write(data)
         except BaseException as error:
             self._failure = error
-
-
-class _Encoder:
-    """Cuts a stream into pieces and has them compressed by a pool, keeping the order."""
-
-    def __init__(
-        self, pool: ThreadPoolExecutor, packing: Packing, level: int, *, ahead: int
-    ) -> None:
-        self._pool = pool
-        self._packing = packing
-        self._level = level
-        self._ahead = ahead
-        self._held: list[memoryview] = []
-        self._held_bytes = 0
-        self._tasks: deque[tuple[Future[bytes | memoryview], int]] = deque()
-        self._sizes: list[tuple[int, int]] = []
-
-    @property
-    def packer(self) -> tuple[Packing, int]:
-        """What compresses, and its level."""
-        return self._packing, self._level
-
-    def encode(self, data: memoryview | None) -> list[bytes | memoryview]:
-        """Compressed bytes that are due: those of earlier data, mostly; None ends the stream."""
-        done: list[bytes | memoryview] = []
-        at = 0
-        if data is not None:
-            while (missing := self._packing.piece_bytes - self._held_bytes) <= len(data) - at:
-                self._hold(data[at : at + missing])
-                self._submit(done)
-                at += missing
-            if at < len(data):
-                self._hold(data[at:])
-            return done
-        if self._held:
-            self._submit(done)
-        while self._tasks:
-            self._take(done)
-        return [*done, self._packing.end(self._sizes)]
-
-    def _hold(self, data: memoryview) -> None:
-        self._held.append(data)
-        self._held_bytes += len(data)
-
-    def _submit(self, done: list[bytes | memoryview]) -> None:
-        task = self._pool.submit(_packed, self._packing, self._held, self._level)
-        self._tasks.append((task, self._held_bytes))
-        self._held, self._held_bytes = [], 0
-        while len(self._tasks) > self._ahead:
-            self._take(done)
-
-    def _take(self, done: list[bytes | memoryview]) -> None:
-        task, size = self._tasks.popleft()
-        done.append(task.result())
-        self._sizes.append((len(done[-1]), size))
-
-
-def _packed(packing: Packing, parts: list[memoryview], level: int) -> bytes | memoryview:
-    """A piece, compressed. Its parts are joined here, where other threads of Python go on."""
-    if len(parts) == 1:
-        return packing.pack(parts[0], level)
-    joined = np.concatenate([np.frombuffer(part, dtype=np.uint8) for part in parts])
-    return packing.pack(joined.data, level)

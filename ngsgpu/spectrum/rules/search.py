@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 
 from ngsgpu.jit import Integer, njit
 from ngsgpu.sequence.kmers import roll
+from ngsgpu.spectrum.kmers.reads import UNKNOWN, ReadSpace, find_levels
+from ngsgpu.spectrum.kmers.solid import RARE, SOLID, STRONG, Solid, level_of
 from ngsgpu.spectrum.params import SearchRules
-from ngsgpu.spectrum.reads import UNKNOWN, ReadSpace, find_levels
 from ngsgpu.spectrum.rules.walk import AMBIGUOUS, COMPLETE, NONE, WalkSpace, changes_in, find_way
-from ngsgpu.spectrum.solid import RARE, SOLID, STRONG, Solid, level_of
 
 _ANY: Final = 256
 """Above any quality."""

@@ -1,6 +1,6 @@
 // The corrections of the papers; the reference is ngsgpu/spectrum/rules/voting.py.
 #pragma once
-#include "ngsgpu/spectrum/reads.cuh"
+#include "ngsgpu/spectrum/kmers/reads.cuh"
 
 namespace {
 

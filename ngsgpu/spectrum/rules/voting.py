@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from ngsgpu.jit import Integer, njit
 from ngsgpu.sequence.kmers import roll
-from ngsgpu.spectrum.reads import UNKNOWN, ReadSpace, find_levels
-from ngsgpu.spectrum.solid import SOLID, Solid, level_of
+from ngsgpu.spectrum.kmers.reads import UNKNOWN, ReadSpace, find_levels
+from ngsgpu.spectrum.kmers.solid import SOLID, Solid, level_of
 
 
 @njit(nogil=True, cache=True)

@@ -1,7 +1,7 @@
 // Ways through a read in which all k-mers are solid, and the cheapest of them; the reference is
 // ngsgpu/spectrum/rules/walk.py.
 #pragma once
-#include "ngsgpu/spectrum/reads.cuh"
+#include "ngsgpu/spectrum/kmers/reads.cuh"
 
 namespace {
 

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from ngsgpu.jit import Integer, njit
 from ngsgpu.sequence.kmers import roll
+from ngsgpu.spectrum.kmers.reads import UNKNOWN, ReadSpace
+from ngsgpu.spectrum.kmers.solid import SOLID, Solid, level_of
 from ngsgpu.spectrum.params import SearchRules
-from ngsgpu.spectrum.reads import UNKNOWN, ReadSpace
-from ngsgpu.spectrum.solid import SOLID, Solid, level_of
 
 NONE: Final = 1 << 30
 """More than any cost."""

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.io.output.atomic import AtomicFile, check_distinct, commit_all
+from ngsgpu.io.output.writer import OutputSet
 from ngsgpu.io.paths import Paths, listed
 from ngsgpu.io.text.batch import RecordBatch
 from ngsgpu.io.text.reader import read_batches
 from ngsgpu.jit import njit
 from ngsgpu.pool import working
-from ngsgpu.run.options import RunOptions, on_backend
-from ngsgpu.run.progress import Progress, say_if_compiling
-from ngsgpu.run.statistics import statistics_file
+from ngsgpu.run.driver import FilesDriver
+from ngsgpu.run.options import RunOptions
+from ngsgpu.run.steps import Run
 from ngsgpu.sequence.codec import CODES
 from ngsgpu.suffix.fm import FmIndex
 from ngsgpu.suffix.params import QueryParameters
@@ -31,6 +30,8 @@ from ngsgpu.suffix.store import files_of_index, open_index
 
 if TYPE_CHECKING:
     from ngsgpu.suffix.query.gpu import DeviceIndex
+
+_DRIVER: Final = FilesDriver(QueryParameters)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,50 +76,36 @@ def query_files(
         UsageError: the output is an input.
         DeviceError: the GPU fails or the index does not fit there, and the CPU may not take over.
     """
-    started = time.monotonic()
     paths = listed(paths)
-    options = options or RunOptions()
-    outputs = [path for path in (out, stats) if path is not None]
-    check_distinct(list(paths), outputs, also_read=files_of_index(prefix))
-    say_if_compiling()
-    parameters = parameters or QueryParameters()
-    own = (*open_index(prefix, options.threads), parameters)
 
-    def write(search: Searcher, backend: str) -> QuerySummary:
-        with AtomicFile(out) as matches, statistics_file(stats) as complete:
-            totals = _write_matches(search, paths, matches, options)
-            times = {"total": round(time.monotonic() - started, 3)}
-            summary = QuerySummary.begun(options, backend, parameters, time_s=times, **totals)
-            commit_all([matches, *complete(summary)])
-        return summary
+    def found(run: Run[QueryParameters], files: OutputSet) -> QuerySummary:
+        index, places = open_index(prefix, run.options.threads)
+        there = None
+        if run.backend == "cuda":
+            from ngsgpu.suffix.query.gpu import DeviceIndex
 
-    def on_gpu() -> QuerySummary:
-        from ngsgpu.suffix.query.gpu import DeviceIndex
+            there = DeviceIndex(index, run.options.gpu_memory, run.options.threads)
+        search = Searcher(index, places, run.parameters, there)
+        return QuerySummary.after(run, **_write_matches(search, paths, files, run))
 
-        there = DeviceIndex(own[0], options.gpu_memory, options.threads)
-        return write(Searcher(*own, there), "cuda")
-
-    return on_backend(
-        options,
-        on_gpu,
-        lambda: write(Searcher(*own), "cpu"),
-        may_begin_again=lambda: "-" not in map(str, paths),
-    )
+    return _DRIVER.run_files(
+        paths, [out], found, parameters=parameters, options=options, stats=stats,
+        also_read=files_of_index(prefix),
+    )  # fmt: skip
 
 
 def _write_matches(
-    search: Searcher, paths: Sequence[str | Path], file: AtomicFile, options: RunOptions
+    search: Searcher, paths: Sequence[str | Path], files: OutputSet, run: Run[QueryParameters]
 ) -> dict[str, int]:
     """Write the matches of all reads; return how many reads and matches there are."""
     totals = dict.fromkeys(("reads", "with_matches", "matches"), 0)
-    batches = _batches(paths, options)
+    batches = _batches(paths, run.options)
     with (
-        Progress(options.progress) as progress,
-        progress.stage("searching", unit="reads") as stage,
-        working(options.threads, search.find, batches, name="search") as results,
+        run.progress.stage("searching", unit="reads") as stage,
+        working(run.options.threads, search.find, batches, name="search") as results,
     ):
         for found in results:
-            file.write(found.lines.data)
+            files.write(0, found.lines)
             for name in totals:
                 totals[name] += getattr(found, name)
             stage.advance(found.reads)

@@ -16,15 +16,15 @@ from ngsgpu.kmers.params import MAX_COUNT
 from ngsgpu.readset import AmbiguousBases, ReadArrays, ReadSet
 from ngsgpu.readset.gpu import AMBIGUOUS
 from ngsgpu.sequence.hashing import mix64
-from ngsgpu.spectrum import counts as cpu_counts
 from ngsgpu.spectrum import cpu
 from ngsgpu.spectrum import gpu as spectrum_gpu
 from ngsgpu.spectrum import gpu_correct as correct_gpu
-from ngsgpu.spectrum import solid as cpu_solid
 from ngsgpu.spectrum.cpu import Results, Workspace
+from ngsgpu.spectrum.kmers import counts as cpu_counts
+from ngsgpu.spectrum.kmers import solid as cpu_solid
+from ngsgpu.spectrum.kmers.reads import find_levels, is_clean, load_codes
+from ngsgpu.spectrum.kmers.solid import Solid, make_solid
 from ngsgpu.spectrum.params import SearchRules
-from ngsgpu.spectrum.reads import find_levels, is_clean, load_codes
-from ngsgpu.spectrum.solid import Solid, make_solid
 from tests.support.correct.fake_gpu import Device, FakeGpus, at
 
 _COPY_TO_DEVICE = 1

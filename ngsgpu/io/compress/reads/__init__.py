@@ -13,6 +13,6 @@ In reads, what repeats is where it is expected, so no search is needed:
 Each block of BGZF has one deflate block with a Huffman code for its own symbols. All decisions are
 made within a block, on integers, line by line.
 
-Read ``matches`` (what is copied), ``codes`` (Huffman codes), ``bits`` (a block's bytes), ``blocks``
-(BGZF); ``words`` has what Numba does not offer.
+Read ``symbols``, ``matches`` (what is copied), ``codes`` (Huffman codes), ``bits`` (a block's
+bytes), ``blocks`` (BGZF); ``words`` has what Numba does not offer.
 """

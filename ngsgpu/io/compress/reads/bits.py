@@ -17,21 +17,23 @@ from ngsgpu.io.compress.reads.codes import (
 from ngsgpu.io.compress.reads.matches import (
     BASES,
     DISTANCE_BITS,
+    LENGTH_BITS,
+    MOST_LINES,
+    PLACE_BITS,
+    SLOTS,
+    find_steps,
+)
+from ngsgpu.io.compress.reads.symbols import (
     DISTANCE_EXTRA,
     DISTANCE_FIRST,
     FIRST_DISTANCE,
     FIRST_LENGTH,
-    LENGTH_BITS,
     LENGTH_EXTRA,
     LENGTH_FIRST,
     LENGTH_SYMBOL,
     LITERALS,
-    MOST_LINES,
-    PLACE_BITS,
-    SLOTS,
     SYMBOLS,
     distance_symbol,
-    find_steps,
 )
 from ngsgpu.io.compress.reads.words import LANES, equal_to, load_byte, load_word, ones
 from ngsgpu.jit import njit

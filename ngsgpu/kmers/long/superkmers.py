@@ -18,11 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.jit import Integer, njit
-from ngsgpu.kmers.cpu import LETTER_CODES, LINE_END
+from ngsgpu.kmers.cpu import LETTER_CODES, LINE_END, enlarge, first_letter, places_of
 from ngsgpu.sequence.codec import AMBIGUOUS
 from ngsgpu.sequence.hashing import mix64
 from ngsgpu.sequence.intrinsics import prefetch
-from ngsgpu.sequence.kmers import reverse_complement, roll
+from ngsgpu.sequence.kmers import hash_row, reverse_complement, roll
 
 MINIMIZER: Final = 11
 RING: Final = 128
@@ -34,7 +34,6 @@ MOST_KMERS: Final = 256
 _HALF: Final = 16
 """Room for the words of its bases and one more."""
 
-_FACTOR: Final = np.uint64(0x9E3779B97F4A7C15)
 _LENGTH: Final = np.uint64(0xFFFFFFFF)
 _1: Final = np.uint64(1)
 _32: Final = np.uint64(32)
@@ -82,11 +81,7 @@ def find_superkmers(
     ring = np.zeros(RING, dtype=np.uint64)
     used, kmers = 0, 0
     for i in range(len(begin)):
-        first = begin[i]
-        before = k - 1
-        while first > low[i] and before > 0:
-            first -= 1
-            before -= LETTER_CODES[data[first]] != LINE_END
+        first = first_letter(data, begin[i], low[i], k)
         shift = quality[i] - low[i] if least > 0 else 0
         length = 0
         forward, backward = np.uint64(0), np.uint64(0)
@@ -177,9 +172,7 @@ def into_bins(
         words = 1 + ((np.int64(found[at] & _LENGTH) + 31) >> 5)
         starts[np.int64(found[at] >> _32) + 1] += words
         at += words
-    for each in range(len(starts) - 1):
-        starts[each + 1] += starts[each]
-    place = starts[:-1].copy()
+    place = places_of(starts)
     at = np.int64(0)
     while at < len(found):
         words = 1 + ((np.int64(found[at] & _LENGTH) + 31) >> 5)
@@ -230,7 +223,7 @@ def count_bin(
             _turn(both, letters, size)
             number = size - k + 1
             if used + number > len(table) // 2:
-                table = _grown(table, width)
+                table = enlarge(table)
             _canonical(both, number, last, table, kmers, slots, width)
             used += _add(table, kmers, slots, number, width)
     return table, used
@@ -282,7 +275,7 @@ def _canonical(
         for j in range(1, words):
             kmers[i, j] = _bases(both, word + j, left)
         kmers[i, words - 1] &= last
-        slot = _hash(kmers, i, width) & mask
+        slot = hash_row(kmers, i, words) & mask
         slots[i] = slot
         prefetch(table, np.int64(slot) * (words + 1))
 
@@ -301,31 +294,6 @@ def _comes_later(
         if forward != backward:
             return backward < forward
     return False
-
-
-@njit(nogil=True, cache=True, inline="always")
-def _hash(rows: NDArray[np.uint64], i: Integer, width: tuple[int, ...]) -> np.uint64:
-    value = rows[i, 0]
-    for j in range(1, len(width)):
-        value = value * _FACTOR + rows[i, j]
-    return mix64(value)
-
-
-@njit(nogil=True, cache=True)
-def _grown(table: NDArray[np.uint64], width: tuple[int, ...]) -> NDArray[np.uint64]:
-    """A table of twice the size with the same rows."""
-    words = len(width)
-    grown = np.zeros((2 * len(table), words + 1), dtype=np.uint64)
-    mask = np.uint64(len(grown) - 1)
-    for i in range(len(table)):
-        if table[i, words] == 0:
-            continue
-        slot = _hash(table, i, width) & mask
-        while grown[slot, words] != 0:
-            slot = (slot + _1) & mask
-        for j in range(words + 1):
-            grown[slot, j] = table[i, j]
-    return grown
 
 
 @njit(nogil=True, cache=True)
@@ -355,43 +323,6 @@ def _add(
             new += 1
         table[slot, words] += _1
     return new
-
-
-@njit(nogil=True, cache=True)
-def by_prefix(
-    table: NDArray[np.uint64],
-    bits: int,
-    least: int,
-    starts: NDArray[np.int64],
-    width: tuple[int, ...],
-) -> NDArray[np.uint64]:
-    """The rows of a table, uint64[n, words + 1], ordered by the highest bits of the k-mers.
-
-    Args:
-        table: see ``count_bin``.
-        bits: how many bits.
-        least: k-mers that are less frequent are left out.
-        starts: int64[2^bits + 1], gets where those with each prefix begin, and the end.
-        width: see ``count_bin``.
-    """
-    words = len(width)
-    shift = np.uint64(64 - bits)
-    lowest = max(1, least)
-    starts[:] = 0
-    for i in range(len(table)):
-        if table[i, words] >= lowest:
-            starts[np.int64(table[i, 0] >> shift) + 1] += 1
-    for each in range(len(starts) - 1):
-        starts[each + 1] += starts[each]
-    place = starts[:-1].copy()
-    rows = np.empty((starts[-1], words + 1), dtype=np.uint64)
-    for i in range(len(table)):
-        if table[i, words] >= lowest:
-            own = np.int64(table[i, 0] >> shift)
-            for j in range(words + 1):
-                rows[place[own], j] = table[i, j]
-            place[own] += 1
-    return rows
 
 
 @njit(nogil=True, cache=True)

@@ -14,18 +14,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.kmers.cpu import FIRST_SLOTS, add_kmers, sorted_counts
+from ngsgpu.kmers.cpu import FIRST_SLOTS, add_kmers, rows_by_digit, sorted_counts
 from ngsgpu.kmers.cpu_run import STRETCH, Counter, Counts
-from ngsgpu.kmers.runs import write_run
-from ngsgpu.kmers.stretches import Stretches
-from ngsgpu.kmers.superkmers import (
-    by_prefix,
+from ngsgpu.kmers.long.superkmers import (
     count_bin,
     find_superkmers,
     gathered,
     into_bins,
     run_words,
 )
+from ngsgpu.kmers.runs import write_run
+from ngsgpu.kmers.stretches import Stretches
 from ngsgpu.pool import Shared, working
 
 Starts = NDArray[np.int64]
@@ -127,7 +126,7 @@ class LongCounter(Counter):
             if size > 0:
                 self._share = used / size
             starts = np.empty((1 << self.bits) + 1, dtype=np.int64)
-            return Distinct(by_prefix(table, self.bits, least, starts, self._width), starts)
+            return Distinct(rows_by_digit(table, 0, self.bits, least, starts), starts)
 
         size = 0
         with working(self.options.threads, count, range(1 << self.bits), name="count") as results:

@@ -1,7 +1,7 @@
-// The canonical k-mers of stored reads, in any order; the reference is ngsgpu/spectrum/counts.py.
+// The canonical k-mers of stored reads, in any order; the reference is ngsgpu/spectrum/kmers/counts.py.
 #pragma once
 #include "ngsgpu/device/cuda/warp.cuh"
-#include "ngsgpu/spectrum/reads.cuh"
+#include "ngsgpu/spectrum/kmers/reads.cuh"
 
 namespace {
 

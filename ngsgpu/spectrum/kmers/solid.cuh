@@ -1,4 +1,4 @@
-// Sets of solid k-mers on the device; the reference is ngsgpu/spectrum/solid.py.
+// Sets of solid k-mers on the device; the reference is ngsgpu/spectrum/kmers/solid.py.
 //
 // The exact table has buckets of kSlots slots, a sector of memory. A k-mer is in the first bucket
 // from its own on that had room for it, so an empty slot ends every search. Its slots differ from

@@ -16,7 +16,7 @@ from ngsgpu.pool import Shared, working
 from ngsgpu.readset import AmbiguousBases, ReadArrays, ReadSet
 from ngsgpu.sequence.hashing import mix64
 from ngsgpu.sequence.kmers import roll
-from ngsgpu.spectrum.reads import UNKNOWN, load_codes
+from ngsgpu.spectrum.kmers.reads import UNKNOWN, load_codes
 
 _BASES_PER_TASK: Final = 1 << 22
 _KMERS_PER_BUCKET: Final = 1 << 18

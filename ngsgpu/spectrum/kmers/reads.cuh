@@ -1,9 +1,8 @@
-// A read as the kernels change it, and its k-mers; the reference is ngsgpu/spectrum/reads.py.
+// A read as the kernels change it, and its k-mers; the reference is ngsgpu/spectrum/kmers/reads.py.
 #pragma once
-#include "ngsgpu/readset/reads.cuh"
+#include "ngsgpu/readset/unknown.cuh"
 #include "ngsgpu/sequence/kmer.cuh"
-#include "ngsgpu/sequence/search.cuh"
-#include "ngsgpu/spectrum/solid.cuh"
+#include "ngsgpu/spectrum/kmers/solid.cuh"
 
 namespace {
 
@@ -96,11 +95,8 @@ struct Unknown {
 };
 
 __device__ __forceinline__ Unknown unknown_in(const AmbiguousBases& ambiguous, int64_t read) {
-    const auto is_before = [&](int64_t i) { return ambiguous.reads[i] < read; };
-    const int64_t low = first_not_before(int64_t(0), int64_t(ambiguous.count), is_before);
-    if (low == ambiguous.count || ambiguous.reads[low] != read) return {nullptr, nullptr};
-    return {ambiguous.positions + ambiguous.start[low],
-            ambiguous.positions + ambiguous.start[low + 1]};
+    const UnknownBases found = unknown_of(ambiguous, read);
+    return {ambiguous.positions + found.begin, ambiguous.positions + found.end};
 }
 
 // The k-mers of a read as it is stored, one after another.

@@ -11,7 +11,7 @@ from ngsgpu.jit import Integer, njit
 from ngsgpu.readset import AmbiguousBases, ReadArrays
 from ngsgpu.readset.cpu import BIN_SCORES, plane_start, quality_code, quality_start, read_length
 from ngsgpu.sequence.kmers import roll
-from ngsgpu.spectrum.solid import SOLID, Solid, level_of
+from ngsgpu.spectrum.kmers.solid import SOLID, Solid, level_of
 
 UNKNOWN: Final = 4
 """Code of a base other than A, C, G and T."""
