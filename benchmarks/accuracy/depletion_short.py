@@ -24,7 +24,7 @@ from scripts.simulation_chunks import read_fasta
 
 SCHEMA: Final = "ngsgpu.benchmark.depletion_short"
 SCHEMA_VERSION: Final = 1
-LENGTHS: Final = (36, 50, 60, 75)
+LENGTHS: Final = (36, 50, 60, 75, 100)
 THRESHOLDS: Final = ("auto", "36")
 READS: Final = 20_000
 STEP: Final = 150

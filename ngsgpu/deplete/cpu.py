@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from ngsgpu.deplete.kmers import (
     BLOCK,
     SEPARATOR,
+    Room,
     contains,
     hash_all,
     new_room,
@@ -19,6 +20,8 @@ from ngsgpu.jit import Integer, njit
 
 _LF = np.uint8(10)
 _CR = np.uint8(13)
+_UPPER = np.uint8(0xDF)
+_BASES = (np.uint8(65), np.uint8(67), np.uint8(71), np.uint8(84))
 
 COUNTERS = ("units", "kept_units", "bases", "kept_bases")
 """Counters of a run. A unit is a pair, or a read without mate."""
@@ -85,6 +88,50 @@ def _end_of(starts: NDArray[np.int64], begin: int, found: int, end: int) -> int:
 
 
 @njit(nogil=True, cache=True)
+def _is_short_host(
+    room: Room, letters: int, sampling: Sampling, table: NDArray[np.uint32], least: int, enough: int
+) -> bool:
+    """Whether a short unit, of which k-mers of the host cover too little, is the host's.
+
+    It is if all its sampled k-mers are the host's, or if these cover enough of it once a base that
+    none of them covers is replaced: a read of 50 bases has few k-mers without its error.
+
+    Args:
+        room: workspace, whose text is the unit's.
+        letters: of the text.
+        sampling: which k-mers count.
+        table: those of the host.
+        least: bases that k-mers must cover if all are the host's.
+        enough: bases that they must cover once one base is replaced.
+    """
+    k = sampling.kmer
+    found = int(sample_block(room, letters, sampling))
+    hash_all(room, found, table)
+    is_covered = np.zeros(letters, dtype=np.bool_)
+    hits = 0
+    for i in range(found):
+        if contains(table, room.kmers[i]):
+            hits += 1
+            is_covered[room.starts[i] : room.starts[i] + k] = True
+    if hits == found and is_covered.sum() >= least:
+        return True
+    for at in range(letters):
+        own = room.text[at]
+        if is_covered[at] or own == SEPARATOR:
+            continue
+        for letter in _BASES:
+            if letter == own & _UPPER:
+                continue
+            room.text[at] = letter
+            found = int(sample_block(room, letters, sampling))
+            hash_all(room, found, table)
+            if _covered(room.starts, room.kmers, 0, found, 0, table, k, enough) >= enough:
+                return True
+        room.text[at] = own
+    return False
+
+
+@njit(nogil=True, cache=True)
 def find_kept(
     first: Mates,
     second: Mates,
@@ -117,6 +164,7 @@ def find_kept(
     for i in range(begin, end):
         longest = max(longest, first.seq_len[i] + second.seq_len[i] + 2)
     room = new_room(longest)
+    other = new_room(bounds.short_bases + 2)
     is_wrapped = len(first.qual_start) == 0
     i = begin
     while i < end:
@@ -139,11 +187,9 @@ def find_kept(
             length1 = int(first.seq_len[i])
             length2 = int(second.seq_len[i]) if paired else 0
             bases = length1 + length2
-            enough = max(
-                bounds.least,
-                min(bounds.most, bases // 2),
-                (bounds.millionths * bases + MILLION - 1) // MILLION,
-            )
+            by_share = (bounds.millionths * bases + MILLION - 1) // MILLION
+            enough = max(bounds.least, min(bounds.most, bases // 2), by_share)
+            begun = at
             after = _end_of(room.starts, place, found, at + length1)
             covered = _covered(
                 room.starts, room.kmers, place, after, at, table, sampling.kmer, enough
@@ -157,7 +203,14 @@ def find_kept(
                         enough - covered,
                     )  # fmt: skip
                 at, place = at + length2 + 1, after
-            keep = (covered >= enough) == keep_host
+            is_host = covered >= enough
+            if not is_host and covered and bases <= bounds.short_bases:
+                letters = at - begun
+                other.text[:letters] = room.text[begun:at]
+                is_host = _is_short_host(
+                    other, letters, sampling, table, by_share, max(enough, 2 * bases // 3)
+                )
+            keep = is_host == keep_host
             kept[i - begin] = keep
             counts[UNITS] += 1
             counts[BASES] += bases

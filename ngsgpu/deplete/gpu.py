@@ -39,6 +39,7 @@ RULES: Final = Struct(
         "least": "int64_t",
         "most": "int64_t",
         "millionths": "int64_t",
+        "short_bases": "int64_t",
         "keep_host": "int32_t",
         "paired": "int32_t",
         "interleaved": "int32_t",

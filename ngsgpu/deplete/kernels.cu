@@ -42,13 +42,29 @@ __device__ __forceinline__ u32 centre(u32 low, u32 high, const Rules& rules) {
     return (low >> rules.offset & 0xFFFFu) | (high >> rules.offset & 0xFFFFu) << 16;
 }
 
+// A base of a unit that is read as another: its place, counted over both mates, and its code.
+struct Change {
+    int at;
+    u32 code;
+};
+
+// The bases of one or two mates, the second of length 0 without.
+struct Unit {
+    const u8 *first, *second;
+    int length1, length2;
+};
+
 // Bases of a read that sampled k-mers of the host cover, up to the first 32 k-mers with which they
-// are enough; for a whole warp, a lane per k-mer.
+// are enough; for a whole warp, a lane per k-mer. ``missed``: whether others were sampled, too.
 __device__ __forceinline__ i64 covered_bases(const u8* bases, int length, const u8* classes,
-                                             const Rules& rules, i64 enough, u32 lane) {
+                                             const Rules& rules, i64 enough, u32 lane,
+                                             Change change, bool& missed) {
     const u32 unused = 32 - rules.kmer;
     const u32 mask = kAll >> unused;
-    const auto class_at = [&](int i) { return i < length ? u32(classes[bases[i]]) : u32(kAmbiguous); };
+    const auto class_at = [&](int i) {
+        if (i >= length) return u32(kAmbiguous);
+        return i == change.at ? change.code : u32(classes[bases[i]]);
+    };
     u32 code = class_at(lane);
     u32 low = __ballot_sync(kAll, code & 1), high = __ballot_sync(kAll, code & 2);
     u32 hidden = __ballot_sync(kAll, code > 3);
@@ -65,13 +81,15 @@ __device__ __forceinline__ i64 covered_bases(const u8* bases, int length, const 
         const u32 other_high = __brev(~own_high & mask) >> unused;
         const u32 middle =
             min(centre(own_low, own_high, rules), centre(other_low, other_high, rules));
-        bool hit = (__funnelshift_r(hidden, next_hidden, lane) & mask) == 0 &&
-                   mix32(middle) <= rules.limit;
+        const bool sampled = (__funnelshift_r(hidden, next_hidden, lane) & mask) == 0 &&
+                             mix32(middle) <= rules.limit;
+        bool hit = sampled;
         if (hit) {
             const u64 kmer = min(u64(own_high) << 32 | own_low, u64(other_high) << 32 | other_low);
             hit = contains(reinterpret_cast<const uint4*>(rules.table), rules.groups, mix64(kmer));
         }
         const u32 hits = __ballot_sync(kAll, hit);
+        missed |= __ballot_sync(kAll, sampled) != hits;
         if (hits) {
             const u32 before = hits & ((1u << lane) - 1);
             const int end = base + int(lane) + rules.kmer;
@@ -85,6 +103,37 @@ __device__ __forceinline__ i64 covered_bases(const u8* bases, int length, const 
         hidden = next_hidden;
     }
     return covered;
+}
+
+// The same of both mates of a unit.
+__device__ __forceinline__ i64 covered_unit(const Unit& unit, const u8* classes, const Rules& rules,
+                                            i64 enough, u32 lane, Change change, bool& missed) {
+    i64 covered = covered_bases(unit.first, unit.length1, classes, rules, enough, lane, change,
+                                missed);
+    if (unit.length2 > 0 && covered < enough)
+        covered += covered_bases(unit.second, unit.length2, classes, rules, enough - covered, lane,
+                                 {change.at - unit.length1, change.code}, missed);
+    return covered;
+}
+
+// Whether k-mers cover enough bases of a unit once a base that none of them covers is replaced; for
+// a whole warp. ``covered``: those that they cover as it is, fewer than enough.
+//
+// Few units come here (of short reads with an error, or a k-mer of the host by chance), so that a
+// call for each of their bases and replacements costs little.
+__device__ __noinline__ bool is_host_but_for_one(const Unit& unit, const u8* classes,
+                                                 const Rules& rules, i64 covered, i64 enough,
+                                                 u32 lane) {
+    bool missed = false;
+    for (int at = 0; at < unit.length1 + unit.length2; ++at) {
+        // Without a base that a k-mer covers, they cover less.
+        if (covered_unit(unit, classes, rules, enough, lane, {at, kAmbiguous}, missed) != covered)
+            continue;
+        for (u32 code = 0; code < 4; ++code)
+            if (covered_unit(unit, classes, rules, enough, lane, {at, code}, missed) >= enough)
+                return true;
+    }
+    return false;
 }
 
 // Copy a record; returns where the next goes.
@@ -131,11 +180,16 @@ extern "C" __global__ void __launch_bounds__(kThreads)
         const i64 bases = i64(length1) + length2;
         const i64 by_share = (rules.millionths * bases + kMillion - 1) / kMillion;
         const i64 enough = max(max(i64(rules.least), min(i64(rules.most), bases / 2)), by_share);
-        i64 covered = covered_bases(raw1 + seq_start1[i], length1, classes, rules, enough, lane);
-        if (rules.paired && covered < enough)
-            covered += covered_bases(raw2 + seq_start2[j], length2, classes, rules,
-                                     enough - covered, lane);
-        const bool keep = (covered >= enough) == (rules.keep_host != 0);
+        const Unit own = {raw1 + seq_start1[i], rules.paired ? raw2 + seq_start2[j] : nullptr,
+                          length1, length2};
+        bool missed = false;
+        const i64 covered = covered_unit(own, classes, rules, enough, lane, {-1, 0}, missed);
+        bool is_host = covered >= enough;
+        if (!is_host && covered > 0 && bases <= rules.short_bases)
+            is_host = (!missed && covered >= by_share) ||
+                      is_host_but_for_one(own, classes, rules, covered, max(enough, 2 * bases / 3),
+                                          lane);
+        const bool keep = is_host == (rules.keep_host != 0);
         if (lane != 0) continue;
         kept[unit] = keep;
         atomicAdd(counted + kUnits, 1u);

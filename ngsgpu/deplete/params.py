@@ -1,8 +1,8 @@
 """Parameters of host indexes and of depletion, and their form for the kernels.
 
 The defaults were chosen on reads of human chromosome 20 with up to 8 % substitutions and of 27
-bacteria, and checked on other reads; those for reads below 72 bases on reads of 36 to 75 bases of
-the first half of 5 Mb of it and of 20 bacteria, and checked on the other half and 19 others
+bacteria, and checked on other reads; those for short reads on reads of 36 to 100 bases of the first
+half of 5 Mb of it and of 27 bacteria, and checked on the other half and 26 others
 (``docs/deplete.md``).
 """
 
@@ -22,6 +22,7 @@ CENTRE: Final = 16
 
 MAX_KMER: Final = 32
 _MIN_BASES: Final = 36
+_SHORT: Final = 120
 MILLION: Final = 1_000_000
 
 
@@ -41,17 +42,21 @@ class Bounds(NamedTuple):
     """How many bases k-mers of the host have to cover.
 
     They must be ``least``, and half of the bases of the read or pair up to ``most`` of them, and
-    ``millionths`` of its bases in millionths.
+    ``millionths`` of its bases in millionths. Of a read or pair of up to ``short_bases`` any number
+    is enough if all sampled k-mers are the host's, or if with one other base they cover three
+    quarters.
 
     Attributes:
         least: of any read.
         most: that are always enough, but for the share.
         millionths: share of the bases.
+        short_bases: of a read or pair that one error may hide.
     """
 
     least: int
     most: int
     millionths: int
+    short_bases: int
 
 
 @parameters
@@ -101,7 +106,8 @@ class DepletionParameters:
         None,
         "N|auto",
         "A read, or a pair as a whole, is the host's if k-mers of the host cover at least N bases; "
-        "auto: 36, or half of the bases if that is less, but more than a k-mer.",
+        "auto: 36, or half of the bases if that is less, but more than a k-mer; fewer of a short "
+        "read of which one error may hide the others.",
         "-a",
         "--min-bases",
         word="auto",
@@ -119,8 +125,8 @@ class DepletionParameters:
     def bounds(self, kmer: int) -> Bounds:
         """What kernels need to decide, for k-mers of a length."""
         if self.min_bases is not None:
-            return Bounds(self.min_bases, self.min_bases, self.millionths)
-        return Bounds(kmer + 1, _MIN_BASES, self.millionths)
+            return Bounds(self.min_bases, self.min_bases, self.millionths, 0)
+        return Bounds(kmer + 1, _MIN_BASES, self.millionths, _SHORT)
 
     @property
     def millionths(self) -> int:

@@ -49,7 +49,7 @@ class SearchRules(NamedTuple):
         max_changes: most changes in a window.
         end_checks: k-mers that must confirm a change of a base of at least ``end_quality``.
         doubted_checks: the same behind a base below ``low_quality`` that is not changed.
-        end_quality: see ``end_checks``.
+        end_quality: see ``end_checks``; a base of it, most of whose k-mers other reads have, stays.
         min_run: fewer solid k-mers in a row are not trusted.
         weak_cost: of a weak k-mer that is left, if several beginnings are compared.
     """

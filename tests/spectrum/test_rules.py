@@ -91,7 +91,7 @@ def test_rules_of_the_papers(rule: str, bloom: bool) -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_search(seed: int) -> None:
-    _, texts, qualities = sample(10 + seed, 400, 0.02 + 0.01 * seed)
+    _, texts, qualities = sample(10 + seed, 400, 0.02 + 0.01 * seed, (2, 12, 25, 37))
     reads = ReadSet.from_sequences(texts, qualities)
     counted = count_reads(reads, K)
     solid = make_solid(counted.kmers, counted.counts, 4, 12, bloom=False)
@@ -132,3 +132,42 @@ def test_errors_are_corrected() -> None:
         for some in (texts, new)
     )
     assert after < before / 50
+
+
+def _thresholds(*counts: int) -> tuple[int, int]:
+    """Solid count and depth of k-mers that occur 1, 2, ... times, and a genome's 30,000 at 50."""
+    histogram = np.zeros(1 << 16, dtype=np.int64)
+    histogram[1 : len(counts) + 1] = counts
+    histogram[50] = 30_000
+    found = find_thresholds(histogram)
+    return found.solid, found.depth
+
+
+def test_strains_lower_the_threshold() -> None:
+    """Each line is of simulated pairs of 100 or 150 bases: a genome, with strains, with repeats."""
+    assert _thresholds(337_742, 19_274, 846, 37, 2) == (6, 50)
+    assert _thresholds(330_030, 21_784, 2775, 1423, 1133, 663, 471) == (3, 50)
+    assert _thresholds(455_577, 38_343, 3470, 1323, 1175, 982, 682) == (4, 50)
+    assert _thresholds(274_642, 12_965, 678, 104, 45, 15, 4) == (7, 50)
+    # Errors that meet thrice are none of a strain, whose k-mers grow rarer slowly.
+    assert _thresholds(66_267, 8397, 5560, 663, 433, 370, 317, 256, 220, 153) == (4, 50)
+
+
+def test_good_bases_of_a_rare_strain_stay() -> None:
+    rng = random.Random(5)
+    genome = "".join(rng.choices("ACGT", k=3000))
+    strain = oracle.changed(
+        genome, {i: "CGTA"["ACGT".index(genome[i])] for i in range(50, 3000, 100)}
+    )
+    texts = [
+        source[i : i + 80]
+        for source, number in ((genome, 2000), (strain, 200))
+        for i in (rng.randrange(2920) for _ in range(number))
+    ]
+    reads = ReadSet.from_sequences(texts, ["I" * 80] * len(texts))
+    counted = count_reads(reads, 15)
+    solid = make_solid(counted.kmers, counted.counts, 12, 24, bloom=False)
+    new = _corrected(texts, correct_on_cpu(reads, solid, 15, SpectrumParameters()))
+    assert new[:2000] == texts[:2000]
+    lost = sum(a != b for a, b in zip("".join(new), "".join(texts), strict=True))
+    assert lost <= 5  # where the other reads of the strain have most k-mers no more

@@ -197,13 +197,16 @@ class Thresholds(NamedTuple):
 
 _LONE_SOLID: Final = 3
 _HIGHEST_PEAK: Final = 10_000
+_STRAINS_UP_TO: Final = 100
+_LEAST_SHARE: Final = 100
 
 
 def find_thresholds(histogram: NDArray[np.int64], min_count: int | None = None) -> Thresholds:
     """Find the valley between the k-mers with errors and those of the genome.
 
     The valley is the count up to which the histogram only falls. Without a peak behind it (the
-    coverage is low) k-mers are solid from a count of 3.
+    coverage is low) k-mers are solid from a count of 3. If k-mers of rarer strains show, they are
+    solid from the lowest count at which a third is theirs.
 
     Args:
         histogram: distinct k-mers by count.
@@ -218,9 +221,29 @@ def find_thresholds(histogram: NDArray[np.int64], min_count: int | None = None) 
     found = peak >= 4 and peak > valley and int(occurrences[valley:].sum()) > 0
     # The k-mers of thinly covered places are left of the valley, too; few errors occur thrice.
     solid = min_count or (max(2, min(valley, 2 + peak // 10)) if found else _LONE_SOLID)
+    if min_count is None and found and peak <= _STRAINS_UP_TO:
+        solid = _first_of_strains(counts, solid, peak)
     if not found:
         return Thresholds(solid, 2 * solid, 0, int(histogram[solid:].sum()))
     near = slice(max(solid, 6 * peak // 10), 14 * peak // 10 + 1)
     depth = round(int(occurrences[near].sum()) / int(counts[near].sum()))
     size = int((histogram * np.arange(len(histogram)))[solid:].sum()) // depth
     return Thresholds(solid, max(2 * solid, depth // 2), depth, size)
+
+
+def _first_of_strains(counts: NDArray[np.int64], solid: int, peak: int) -> int:
+    """Count from which a third of the k-mers is true where rarer strains have many below ``solid``.
+
+    Of the k-mers with errors, those that occur once more often are fewer by about the same factor
+    each time: that from one to two. Those of a strain fall slowly, if at all.
+    """
+    genome = int(counts[6 * peak // 10 : 14 * peak // 10 + 1].sum())
+    factor = int(counts[2]) / max(1, int(counts[1]))
+    wrong = float(counts[2])
+    for count in range(_LONE_SOLID, solid):
+        wrong *= factor
+        others = int(counts[count]) - wrong
+        falls_slowly = 4 * counts[count + 1] >= counts[count]
+        if falls_slowly and 2 * others >= wrong and _LEAST_SHARE * others >= genome:
+            return count
+    return solid

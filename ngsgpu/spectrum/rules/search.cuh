@@ -30,7 +30,7 @@ __device__ __forceinline__ bool is_safe(const SearchRules& rules, const Space& s
         rare += space.before(i - rules.kmer + 1) >= kRare;
         strong += space.best_level(i - first) == kStrong;
     }
-    return 2 * rare <= checks || 2 * strong > checks;
+    return 2 * rare <= checks || (score < rules.end_quality && 2 * strong > checks);
 }
 
 // Changes the read as the best way says, up to the first change that is not safe; returns the bases

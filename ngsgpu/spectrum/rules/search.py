@@ -33,8 +33,9 @@ def _is_safe(
     """Whether the k-mers that hold the changed base ``at`` suffice as evidence.
 
     A base of good quality near the end of the read is confirmed by few k-mers, and a base of low
-    quality in front of it may be what is wrong. If other reads have
-    most k-mers of a base of good quality, most of the new ones must be strong.
+    quality in front of it may be what is wrong. If other reads have most k-mers of a base of good
+    quality, most of the new ones must be strong; and one of ``end_quality`` stays, since errors of
+    that quality hardly ever meet, but rare strains have such bases.
     """
     score = read.scores[at]
     checks = min(rules.kmer, end - at)
@@ -52,7 +53,7 @@ def _is_safe(
     for i in range(at, at + checks):
         rare += read.before[i - rules.kmer + 1] >= RARE
         strong += walk.best_level[i - first] == STRONG
-    return 2 * rare <= checks or 2 * strong > checks
+    return 2 * rare <= checks or (score < rules.end_quality and 2 * strong > checks)
 
 
 @njit(nogil=True, cache=True)

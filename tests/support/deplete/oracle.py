@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from fractions import Fraction
 
 from ngsgpu.deplete import DepletionParameters, IndexParameters
 from tests.support.minhash.oracle import reverse_complement
@@ -53,21 +54,51 @@ def kmers_of(sequences: Iterable[str], parameters: IndexParameters) -> set[str]:
     return {kmer for kmer in found if repeats(kmer) <= parameters.max_repeats}
 
 
+def places_of(
+    mates: Sequence[str], host: set[str], parameters: IndexParameters
+) -> tuple[set[tuple[int, int]], bool]:
+    """Mates and places of bases that the host's k-mers cover; whether all sampled ones are its."""
+    places = set()
+    are_all = True
+    for mate, bases in enumerate(mates):
+        for i, kmer in sampled(bases, parameters):
+            if kmer in host:
+                places.update((mate, at) for at in range(i, i + parameters.kmer))
+            else:
+                are_all = False
+    return places, are_all
+
+
+def replaced(mates: Sequence[str], covered: set[tuple[int, int]]) -> Iterator[list[str]]:
+    """The mates with another base in a place that is not covered."""
+    for mate, bases in enumerate(mates):
+        for at in range(len(bases)):
+            if (mate, at) not in covered:
+                for base in CODE:
+                    other = list(mates)
+                    other[mate] = bases[:at] + base + bases[at + 1 :]
+                    yield other
+
+
 def is_host(
-    mates: Iterable[str],
+    mates: Sequence[str],
     host: set[str],
     parameters: IndexParameters,
     depletion: DepletionParameters,
 ) -> bool:
-    covered = total = 0
-    for bases in mates:
-        total += len(bases)
-        places = set()
-        for i, kmer in sampled(bases, parameters):
-            if kmer in host:
-                places.update(range(i, i + parameters.kmer))
-        covered += len(places)
-    enough = depletion.min_bases
-    if enough is None:
-        enough = max(parameters.kmer + 1, min(36, total // 2))
-    return covered >= enough and covered * 10**6 >= depletion.millionths * total
+    covered, are_all = places_of(mates, host, parameters)
+    total = sum(map(len, mates))
+    by_share = math.ceil(Fraction(depletion.millionths * total, 10**6))
+    if depletion.min_bases is not None:
+        return len(covered) >= max(depletion.min_bases, by_share)
+    enough = max(parameters.kmer + 1, min(36, total // 2), by_share)
+    if len(covered) >= enough:
+        return True
+    if not covered or total > 120:
+        return False
+    if are_all and len(covered) >= by_share:
+        return True
+    enough = max(enough, 2 * total // 3)
+    return any(
+        len(places_of(other, host, parameters)[0]) >= enough for other in replaced(mates, covered)
+    )

@@ -78,7 +78,7 @@ class World:
         return [
             unit
             for unit in self.units
-            if is_host((r.bases.decode() for r in unit), host, parameters, depletion)
+            if is_host([r.bases.decode() for r in unit], host, parameters, depletion)
             == depletion.keep_host
         ]
 

@@ -181,7 +181,8 @@ class Search:
         levels = levels_of(text, self.spectrum, self.k)
         rare = sum(self.before[i - self.k + 1] >= 1 for i in range(at, at + checks))
         strong = sum(levels[i - self.k + 1 - start] == 3 for i in range(at, at + checks))
-        return 2 * rare <= checks or 2 * strong > checks
+        is_good = self.scores[at] >= self.rules.end_quality
+        return 2 * rare <= checks or (not is_good and 2 * strong > checks)
 
     def one_way(self, trusted: list[bool], low_only: bool) -> None:
         """Correct what follows trusted k-mers."""

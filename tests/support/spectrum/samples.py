@@ -10,7 +10,9 @@ _SHORTEST = 10
 _LONGEST = 45
 
 
-def sample(seed: int, reads: int, errors: float) -> tuple[list[str], list[str], list[str]]:
+def sample(
+    seed: int, reads: int, errors: float, of_errors: tuple[int, ...] = (2, 12, 25)
+) -> tuple[list[str], list[str], list[str]]:
     """Truth, reads and qualities of a genome with a repeat and a variant, with Ns and noise."""
     rng = random.Random(seed)
     unit = "".join(rng.choices("ACGT", k=60))
@@ -27,7 +29,7 @@ def sample(seed: int, reads: int, errors: float) -> tuple[list[str], list[str], 
             text = oracle.changed(text, {rng.randrange(len(text)): "N"})
         if rng.random() < 0.02:
             text = "".join(rng.choices("ACGT", k=len(text)))
-        scores = [rng.choice((2, 12, 25) if i in wrong else (12, 25, 37)) for i in range(len(text))]
+        scores = [rng.choice(of_errors if i in wrong else (12, 25, 37)) for i in range(len(text))]
         truths.append(truth)
         texts.append(text)
         qualities.append("".join(chr(33 + score) for score in scores))
