@@ -22,9 +22,10 @@ demo:
 setup:
 	@scripts/setup.sh test
 
+# With bytecode kept: the tests start hundreds of processes, which would compile all modules again.
 test: setup
 	@echo && echo "== Running the tests"
-	pytest -n $(WORKERS) --dist worksteal
+	env -u PYTHONDONTWRITEBYTECODE pytest -n $(WORKERS) --dist worksteal
 
 lint: setup
 	ruff check

@@ -38,9 +38,9 @@ BLOCK: Final = re.compile(r"(?<=```console\n).*?(?=```)", re.DOTALL)
 NOT_SHOWN: Final = re.compile(r"ngsgpu: (?!error)|\d+\.\d s, at most |.* in \d+\.\d s\b")
 
 
-def shown(command: str, folder: Path) -> str:
+def shown(command: str, folder: Path, programs: Path) -> str:
     """A command as it is typed, and what it prints."""
-    where = {"NGSGPU_BACKEND": "cpu", "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    where = {"NGSGPU_BACKEND": "cpu", "PATH": f"{programs}:{os.environ['PATH']}"}
     done = subprocess.run(
         command,
         shell=True,
@@ -56,8 +56,13 @@ def shown(command: str, folder: Path) -> str:
     return "\n".join([f"$ {command}", *lines]) + "\n"
 
 
-def made(page: str) -> str:
-    """The page with what its commands print."""
+def made(page: str, programs: Path = Path(sys.executable).parent) -> str:
+    """The page with what its commands print.
+
+    Args:
+        page: its text.
+        programs: the folder with ``ngsgpu``.
+    """
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for short, own in FILES.items():
@@ -66,7 +71,7 @@ def made(page: str) -> str:
 
         def run(block: re.Match[str]) -> str:
             commands = [line[2:] for line in block[0].splitlines() if line.startswith("$ ")]
-            return "".join(shown(command, folder) for command in commands)
+            return "".join(shown(command, folder, programs) for command in commands)
 
         return BLOCK.sub(run, page)
 

@@ -47,6 +47,11 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
             file.write(f"---- {title}\n{text}\n")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Slow tests first, so that no worker has one left when the others are done."""
+    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup() -> None:
     """Let no test answer for what an earlier one did: files mapped and damaged, quiet commands."""

@@ -1,5 +1,8 @@
 """The command line: one module per command, which parses, validates and calls the package.
 
+``adapter`` makes commands from functions, ``options`` and ``run`` hold what many share; then follow
+the commands themselves: ``stages``, ``classification``, ``studies`` and ``machine``.
+
 Only the module of the command that is called is imported. At module level, commands import only
 the standard library, click, ``ngsgpu.errors`` and what declares parameters; heavy imports happen
 inside the command, while CUDA starts.
@@ -28,66 +31,71 @@ from ngsgpu.errors import OUT_OF_MEMORY, NgsgpuError, NoReaderError, is_out_of_m
 
 COMMANDS: Final = {
     "run": Entry(".chains.command:run", "Run several steps over the same reads, in one process."),
-    "trim": Entry("trim:trim", "Trim adapters and poor ends of reads, and leave out poor reads."),
-    "correct": Entry("correct:correct", "Correct substitution errors in Illumina reads."),
-    "extend": Entry("extend:extend", "Extend read pairs to long reads (CAREx)."),
-    "merge": Entry("merge:merge", "Merge overlapping read pairs."),
+    "trim": Entry(
+        "stages.trim:trim", "Trim adapters and poor ends of reads, and leave out poor reads."
+    ),
+    "correct": Entry("stages.correct:correct", "Correct substitution errors in Illumina reads."),
+    "extend": Entry("stages.extend:extend", "Extend read pairs to long reads (CAREx)."),
+    "merge": Entry("stages.merge:merge", "Merge overlapping read pairs."),
     "deplete": Entry(
-        "deplete:deplete", "Take the reads of a host (human, for example) out of FASTQ files."
+        "stages.deplete:deplete",
+        "Take the reads of a host (human, for example) out of FASTQ files.",
     ),
     "deplete-index": Entry(
-        "deplete:deplete_index", "Index the genome of a host for ngsgpu deplete."
+        "stages.deplete:deplete_index", "Index the genome of a host for ngsgpu deplete."
     ),
     "deplete-index union": Entry(
-        "deplete:union", "Index the k-mers that are in any of several indexes."
+        "stages.deplete:union", "Index the k-mers that are in any of several indexes."
     ),
     "deplete-index diff": Entry(
-        "deplete:diff", "Index the k-mers of the first index that are in none of the others."
+        "stages.deplete:diff", "Index the k-mers of the first index that are in none of the others."
     ),
     "deplete-index intersect": Entry(
-        "deplete:intersect", "Index the k-mers that are in all of several indexes."
+        "stages.deplete:intersect", "Index the k-mers that are in all of several indexes."
     ),
-    "deplete-index info": Entry("deplete:info", "Show what an index holds."),
+    "deplete-index info": Entry("stages.deplete:info", "Show what an index holds."),
     "adapters": Entry(
-        "adapters:adapters",
+        "stages.adapters:adapters",
         "Check reads, and look for adapters and tails of G in a sample of them.",
     ),
     "unitigs": Entry(
-        "unitigs:unitigs", "Compact the de Bruijn graph of reads or genomes into unitigs."
+        "stages.unitigs:unitigs", "Compact the de Bruijn graph of reads or genomes into unitigs."
     ),
-    "assemble": Entry("assemble:assemble", "Assemble the reads of an isolate into contigs."),
+    "assemble": Entry("stages.assemble:assemble", "Assemble the reads of an isolate into contigs."),
     "classify": Entry(
-        "classify:classify",
+        "classification.classify:classify",
         "Classify reads by the minhash features they share with reference sequences (MetaCache).",
     ),
     "classify-merge": Entry(
-        "classify:classify_merge",
+        "classification.classify:classify_merge",
         "Classify the reads of a sample from the candidates of all partitions.",
     ),
     "classify-table": Entry(
-        "classify:classify_table",
+        "classification.classify:classify_table",
         "Merge the Kraken-style reports of several samples into tables of taxa by samples.",
     ),
     "extract": Entry(
-        "extract:extract", "Write the reads of taxa, by the calls of a classification."
+        "classification.extract:extract",
+        "Write the reads of taxa, by the calls of a classification.",
     ),
-    "report": Entry("report:report", "Write a self-contained HTML report of a study."),
+    "report": Entry("studies.report:report", "Write a self-contained HTML report of a study."),
     "doctor": Entry(
-        "doctor:doctor", "Check the installation and the hardware, and explain how to fix problems."
+        "machine.doctor:doctor",
+        "Check the installation and the hardware, and explain how to fix problems.",
     ),
     "compile": Entry(
-        "compile:compile",
+        "machine.compile:compile",
         "Compile the kernels before they are needed, as for a container image.",
     ),
-    "db": Entry("db:COMMANDS", "Build and inspect classification databases."),
-    "evaluate": Entry("evaluate:COMMANDS", "Compare results with the truth."),
-    "gpu": Entry("gpu:COMMANDS", "List GPUs and lease them to programs."),
-    "index": Entry("index:COMMANDS", "Index references, and find exact matches in them."),
-    "kmers": Entry("kmers:COMMANDS", "Count k-mers, and use the counts."),
+    "db": Entry("classification.db:COMMANDS", "Build and inspect classification databases."),
+    "evaluate": Entry("studies.evaluate:COMMANDS", "Compare results with the truth."),
+    "gpu": Entry("machine.gpu:COMMANDS", "List GPUs and lease them to programs."),
+    "index": Entry("stages.index:COMMANDS", "Index references, and find exact matches in them."),
+    "kmers": Entry("stages.kmers:COMMANDS", "Count k-mers, and use the counts."),
     "train": Entry(
-        "train:COMMANDS", "Train the forests of ngsgpu correct --model on simulated reads."
+        "studies.train:COMMANDS", "Train the forests of ngsgpu correct --model on simulated reads."
     ),
-    "workflow": Entry("workflow:COMMANDS", "Begin a study with the Snakemake workflow."),
+    "workflow": Entry("studies.workflow:COMMANDS", "Begin a study with the Snakemake workflow."),
 }
 """All commands and groups of them, in the order of the help."""
 

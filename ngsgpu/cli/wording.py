@@ -45,6 +45,6 @@ def _options(parameters: Sequence[Parameter]) -> dict[str, str]:
 @cache
 def _usual() -> dict[str, str]:
     """Options of correction, for messages of commands without them, such as `doctor`."""
-    from ngsgpu.cli.correct import correct
+    from ngsgpu.cli.stages.correct import correct
 
     return _options(parameters_of(correct))

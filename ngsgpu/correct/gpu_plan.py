@@ -128,10 +128,12 @@ def plan_gpu(
         UnsuitableError: a read is too long for the GPU's shared memory.
     """
     levels = list(_levels(batches or BatchSizes()))
+    # Once: reading a model takes longer than hundreds of plans.
+    forests = forest_bytes(parameters.forests(1))
 
     def plan(placement: Placement, level: int) -> GpuPlan:
         functions, sizes = levels[level]
-        made = _plan(reads, parameters, placement, functions, sizes, budget, host_budget)
+        made = _plan(reads, parameters, forests, placement, functions, sizes, budget, host_budget)
         return made.divided(divided_over)
 
     def plans() -> Iterator[GpuPlan]:
@@ -214,6 +216,7 @@ def _levels(largest: BatchSizes) -> Iterator[tuple[int, BatchSizes]]:
 def _plan(
     reads: ReadMemory,
     parameters: CorrectionParameters,
+    forests: int,
     placement: Placement,
     functions: int,
     batches: BatchSizes,
@@ -231,7 +234,7 @@ def _plan(
     tiers = tiers_for(reads.max_length, parameters.margin, mates)
     blocks = min(batches.workspace_blocks, max(1, anchors))
     work = batch_bytes(batches, anchors, reads.max_length, mates)
-    work += blocks * workspace_block_bytes(tiers) + forest_bytes(parameters.forests(1))
+    work += blocks * workspace_block_bytes(tiers) + forests
     working = max(
         (RESULT_BYTES + ANCHOR_BYTES) * count + work, (ORDERING_BYTES + ANCHOR_BYTES) * count
     )

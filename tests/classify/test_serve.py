@@ -267,7 +267,8 @@ def test_a_server_by_the_database_alone(database: Database, folder: Path, tmp_pa
 def test_clients_wait_until_a_server_is_ready(
     database: Database, folder: Path, tmp_path: Path
 ) -> None:
-    slow = "import time, ngsgpu.cli.serve as own\nown._rehearse = lambda _: time.sleep(1.5)\n"
+    slow = "import time, ngsgpu.cli.classification.serve as own\n"
+    slow += "own._rehearse = lambda _: time.sleep(1.5)\n"
     socket, done = tmp_path / "s", []
 
     def client() -> None:

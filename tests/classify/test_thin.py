@@ -74,6 +74,13 @@ def size_on_disk(folder: Path) -> int:
     return sum(map(len, files(folder).values()))
 
 
+@pytest.fixture
+def few_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many parts as such small indexes are worth, but several."""
+    monkeypatch.setattr("ngsgpu.classify.index.thin._PART_BITS", 3)
+
+
+@pytest.mark.usefixtures("few_parts")
 @pytest.mark.parametrize("parameters", PARAMETERS)
 @pytest.mark.parametrize("partitions", [1, 3])
 def test_thinning_equals_building(

@@ -17,7 +17,7 @@ from ngsgpu.classify.params import (
     SketchParameters,
 )
 from ngsgpu.cli.adapter import commands_below
-from ngsgpu.cli.classify_options import calling
+from ngsgpu.cli.classification.options import calling
 from ngsgpu.declared.options import option
 from ngsgpu.declared.parameters import Options, arguments, parameters_of
 from ngsgpu.errors import (

@@ -71,7 +71,7 @@ def _function(place: str) -> Any:
     from importlib import import_module
 
     module, _, name = place.partition(":")
-    return getattr(import_module(f"ngsgpu.cli.{module}"), name)
+    return getattr(import_module(f"ngsgpu.cli.stages.{module}"), name)
 
 
 def test_python_and_the_shell_read_one_message(

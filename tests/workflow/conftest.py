@@ -14,6 +14,9 @@ import pytest
 from tests.support.copies import programs
 from tests.support.workflow import ROOT, SNAKEFILE, Snakemake
 
+# It chooses a job at once; the default starts a solver of integer programs for every choice.
+SCHEDULER = ("--scheduler", "greedy")
+
 
 @pytest.fixture
 def study(tmp_path: Path) -> Path:
@@ -38,7 +41,7 @@ def snakemake(study: Path) -> Snakemake:
         # The interpreter of the tests is the one that has Snakemake; its tools come along.
         environment["PATH"] = f"{programs()}:{Path(sys.executable).parent}:{environment['PATH']}"
         return subprocess.run(
-            [*program, "--snakefile", str(snakefile), *arguments],
+            [*program, "--snakefile", str(snakefile), *SCHEDULER, *arguments],
             cwd=study,
             env=environment,
             stdin=subprocess.DEVNULL,

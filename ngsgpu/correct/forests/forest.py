@@ -16,6 +16,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
@@ -333,7 +334,10 @@ def load_model(model: str) -> Model | None:
     """The model of ``--model``: ``none``, ``default`` (the shipped one) or a file."""
     if model == "none":
         return None
-    if model == "default":
-        shipped = resources.files("ngsgpu.correct").joinpath("models/default.forests")
-        return Model.parse("ngsgpu's own model", shipped.read_bytes())
-    return Model.load(model)
+    return _shipped() if model == "default" else Model.load(model)
+
+
+@cache
+def _shipped() -> Model:
+    shipped = resources.files("ngsgpu.correct").joinpath("models/default.forests")
+    return Model.parse("ngsgpu's own model", shipped.read_bytes())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 from ngsgpu.classify.params import QueryParameters, SketchParameters
 
@@ -51,7 +52,8 @@ def windows(sequence: str, parameters: SketchParameters) -> list[str]:
     return [window for window in found if len(window) >= parameters.kmer]
 
 
-def sketch(window: str, parameters: SketchParameters) -> list[int]:
+@lru_cache(maxsize=1 << 16)
+def sketch(window: str, parameters: SketchParameters) -> tuple[int, ...]:
     hashes = set()
     for start in range(len(window) - parameters.kmer + 1):
         kmer = window[start : start + parameters.kmer].upper()
@@ -63,7 +65,7 @@ def sketch(window: str, parameters: SketchParameters) -> list[int]:
             hashes.add(hash32(number))
     smallest = sorted(hashes - {0xFFFFFFFF})[: parameters.sketch]
     kept = Fraction(parameters.fraction) * (1 << 16)
-    return [feature for feature in smallest if hash32(feature) % (1 << 16) < kept]
+    return tuple(feature for feature in smallest if hash32(feature) % (1 << 16) < kept)
 
 
 @dataclass

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import os
 import shlex
 import subprocess
 import sys
@@ -13,6 +14,8 @@ from pathlib import Path
 from tests.support.workflow import write_program
 
 HERE = Path(__file__).parent
+# What tests change is not for the server, nor is a GPU, which copies of a process cannot share.
+ENVIRONMENT = os.environ | {"NGSGPU_BACKEND": "cpu"}
 
 
 @cache
@@ -24,6 +27,7 @@ def programs() -> Path:
         [sys.executable, str(HERE / "server.py"), str(socket)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
+        env=ENVIRONMENT,
     )
     assert server.stdin is not None and server.stdout is not None
     assert server.stdout.readline() == b"ready\n"

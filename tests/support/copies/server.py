@@ -10,62 +10,126 @@ from __future__ import annotations
 import atexit
 import contextlib
 import gc
+import gzip
 import hashlib
 import importlib
 import importlib.util
+import itertools
 import json
+import marshal
 import os
-import pickle
 import selectors
 import signal
 import socket
 import sys
+import tempfile
+from collections.abc import Callable
 from pathlib import Path
+from types import CodeType
 from typing import Any, TextIO
 
 IMPORTED = (
     "jsonschema",
-    "ngsgpu.assemble.pipeline",
-    "ngsgpu.cli",
-    "ngsgpu.correct.stage",
-    "ngsgpu.extend.stage",
-    "ngsgpu.merge.stage",
+    "matplotlib.backends.backend_svg",
+    "matplotlib.figure",
+    "ngsgpu.report.render",
     "numba",
+    "numpy.ma",
     "pysam",
     "smart_open",
     "snakemake.cli",
     "snakemake.report.html_reporter",
     "yte",
 )
+"""Modules, of which some may not be installed."""
+
+PAIRS = ("-i", "R1.fq", "-I", "R2.fq", "--threads", "1")
+COMMANDS = (
+    ("adapters", *PAIRS),
+    ("trim", *PAIRS, "-o", "t1.fq.gz", "-O", "t2.fq.gz"),
+    ("correct", *PAIRS, "-o", "c1.fq.gz", "-O", "c2.fq.gz"),
+    ("correct", "--method", "spectrum", *PAIRS, "-o", "s1.fq", "-O", "s2.fq"),
+    ("merge", *PAIRS, "-o", "m.fq.gz"),
+    ("extend", *PAIRS, "-o", "e.fq.gz"),
+    ("kmers", "count", *PAIRS, "-o", "kmers"),
+    ("deplete-index", "host.fa", "-o", "host.idx"),
+    ("deplete", *PAIRS, "-d", "host.idx", "-o", "d1.fq", "-O", "d2.fq"),
+    ("db", "build", "-d", "host.db", "host.fa"),
+    ("classify", *PAIRS, "-d", "host.db", "-o", "calls.tsv"),
+)
+"""Commands that have to load compiled kernels."""
 
 
-def remember_parsed(folder: Path) -> None:
-    """Let Snakemake's parser translate each file once, not in every copy.
+def remember(folder: Path, asked: object, make: Callable[[], Any]) -> Any:
+    """What a copy has made before, or what ``make`` returns now.
+
+    Args:
+        folder: where copies find what others have made.
+        asked: all that it depends on.
+        make: returns something that `marshal` can write.
+    """
+    kept = folder / hashlib.sha256(repr(asked).encode()).hexdigest()
+    if kept.exists():
+        return marshal.loads(kept.read_bytes())
+    made = make()
+    new = kept.with_suffix(f".{os.getpid()}")
+    new.write_bytes(marshal.dumps(made))
+    new.replace(kept)
+    return made
+
+
+def quicken_snakemake(folder: Path) -> None:
+    """Let Snakemake translate and compile each file once, not in every copy, and read YAML by C.
 
     Args:
         folder: where copies find what others have made of a file; is not there yet.
     """
+    import yaml
     from snakemake import workflow
 
     folder.mkdir()
     translate = workflow.parse
 
     def parse(path: Any, own: Any, linemap: dict[int, int], rulecount: int = 0) -> tuple[str, int]:
+        def make() -> tuple[str, dict[int, int], int]:
+            lines: dict[int, int] = {}
+            code, count = translate(path, own, lines, rulecount=rulecount)
+            return code, lines, count
+
         with own.sourcecache.open(path) as file:
             asked = path.get_path_or_uri(secret_free=True), file.read(), rulecount
-        kept = folder / hashlib.sha256(repr(asked).encode()).hexdigest()
-        if kept.exists():
-            code, lines, count = pickle.loads(kept.read_bytes())
-        else:
-            lines = {}
-            code, count = translate(path, own, lines, rulecount=rulecount)
-            new = kept.with_suffix(f".{os.getpid()}")
-            new.write_bytes(pickle.dumps((code, lines, count)))
-            new.replace(kept)
+        code, lines, count = remember(folder, asked, make)
         linemap.update(lines)
         return code, count
 
+    def compile_once(code: str, path: str, mode: str) -> CodeType:
+        return remember(
+            folder, (code, path, mode), lambda: compile(code, path, mode, dont_inherit=True)
+        )
+
     workflow.parse = parse
+    workflow.compile = compile_once
+    if yaml.__with_libyaml__:
+        yaml.SafeLoader, yaml.FullLoader = yaml.CSafeLoader, yaml.CFullLoader
+
+
+def run_commands(reads: Path) -> None:
+    """Run ``COMMANDS`` in this process, which then has what they load.
+
+    Args:
+        reads: folder with the reads that they get some of.
+    """
+    from ngsgpu.cli import main
+
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        for mate in (1, 2):
+            with gzip.open(reads / f"ecoli_mg1655_1kb_R{mate}.fastq.gz") as file:
+                Path(f"R{mate}.fq").write_bytes(b"".join(itertools.islice(file, 400)))
+        bases = Path("R1.fq").read_text().splitlines()[1::4]
+        Path("host.fa").write_text(f">host\n{''.join(bases)}\n")
+        for command in COMMANDS:
+            status = main([*command, "--quiet"])
+            assert status == 0, command
 
 
 def serve(path: str) -> socket.socket | None:
@@ -177,7 +241,8 @@ if __name__ == "__main__":
             importlib.import_module(module)
     if "snakemake.cli" in sys.modules:
         sys.modules["snakemake.cli"].get_argument_parser()  # which looks for plugins
-        remember_parsed(Path(sys.argv[1]).with_name("parsed"))
+        quicken_snakemake(Path(sys.argv[1]).with_name("parsed"))
+    run_commands(Path(__file__).parents[2] / "data" / "reads")
     # Nothing that is shared is written to: neither by the collection of garbage nor at the end.
     gc.collect()
     gc.freeze()

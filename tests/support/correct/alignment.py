@@ -124,7 +124,7 @@ class Candidate:
         return self.aligned_offset.bases[column - self.shift] if inside else None
 
 
-@dataclass
+@dataclass(slots=True)
 class Cell:
     """One base of a column."""
 
@@ -182,8 +182,9 @@ class Aligner:
         if placement.reverse_complemented:
             aligned_offset = aligned_offset.reverse_complemented()
         both = overlap = mismatches = 0
+        length = len(aligned_offset)
         for column in range(len(own)):
-            if 0 <= column - placement.shift < len(aligned_offset):
+            if 0 <= column - placement.shift < length:
                 both += 1
                 if not self.p.classic and own.weights[column] < COMPARED:
                     continue

@@ -5,6 +5,7 @@ Reads are strings over ACGT; a table is a dict from key to the reads of a bucket
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import NamedTuple
 
 WORD = (1 << 64) - 1
@@ -30,8 +31,10 @@ def number(bases: str) -> int:
     return int(bases.translate(DIGITS), 4)
 
 
+@lru_cache(maxsize=1 << 16)
 def canonical(kmer: str) -> str:
-    return min(kmer, reverse_complement(kmer), key=number)
+    """The smaller of both strands: in the alphabet, in which bases are numbered."""
+    return min(kmer, reverse_complement(kmer))
 
 
 class Entry(NamedTuple):

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import click
 
-from ngsgpu.cli import served
-from ngsgpu.cli.classify_options import ClassifyRun, NoVerify, open_classify_run
+from ngsgpu.cli.classification import served
+from ngsgpu.cli.classification.options import ClassifyRun, NoVerify, open_classify_run
 from ngsgpu.cli.run import words
 from ngsgpu.declared.options import flag, option
 from ngsgpu.declared.roles import ReadDatabase, Written

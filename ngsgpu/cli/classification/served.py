@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ngsgpu.cli.classify_options import ClassifyRun
+from ngsgpu.cli.classification.options import ClassifyRun
 from ngsgpu.cli.options import obey_quiet
 from ngsgpu.errors import UsageError
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import click
 
 from ngsgpu.classify.params import OutputRules, QueryParameters
-from ngsgpu.cli import served
-from ngsgpu.cli.classify_options import (
+from ngsgpu.cli.classification import served
+from ngsgpu.cli.classification.options import (
     ClassifyRun,
     Metacache,
     NoVerify,

@@ -82,7 +82,7 @@ def _compile_for_gpus(
 
 
 def _compile_for_cpus(shared: bool, threads: int, quiet: bool) -> None:
-    from ngsgpu.cli.rehearsal import rehearse
+    from ngsgpu.cli.machine.rehearsal import rehearse
     from ngsgpu.errors import NgsgpuError
 
     count, failed = rehearse(threads, shared)

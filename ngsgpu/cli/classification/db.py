@@ -15,14 +15,15 @@ from ngsgpu.classify.params import (
     PartitionRequest,
     SketchParameters,
 )
-from ngsgpu.cli.classify_options import ClassifyRun
+from ngsgpu.cli.classification.contents import DatabasePath, info, stats, verify
+from ngsgpu.cli.classification.options import ClassifyRun
+from ngsgpu.cli.classification.serve import serve
 from ngsgpu.cli.options import DryRun, HostRun, Memory, StatsFile
 from ngsgpu.cli.run import bytes_of, cpu_options, open_run
-from ngsgpu.cli.serve import serve
 from ngsgpu.declared.options import argument, flag, option
 from ngsgpu.declared.parameters import Options
-from ngsgpu.declared.roles import Prefix, Read, ReadDatabase, Text
-from ngsgpu.errors import InputError, UsageError
+from ngsgpu.declared.roles import Prefix, Read, Text
+from ngsgpu.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,7 +35,6 @@ References = Annotated[
     list[Read],
     argument(..., "REFS...", "FASTA files or directories of them; see --source."),
 ]
-DatabasePath = Annotated[ReadDatabase, option(..., "DIR", "The database.", "-d", "--database")]
 MaxSize = Annotated[
     Text | None,
     option(
@@ -324,72 +324,6 @@ def remove(
         return
     options = cpu_options(run)
     _say(remove_references(database, wanted, taxa or [], options=options), run.quiet)
-
-
-def stats(
-    database: DatabasePath,
-    json_output: bool = flag("Print JSON.", "--json"),
-) -> None:
-    """Show the size of a database, its features and how many locations they have."""
-    from ngsgpu.classify.database.contents import contents_lines, database_contents
-    from ngsgpu.classify.database.database import open_database
-    from ngsgpu.device.memory import usable_cpus
-
-    found = database_contents(open_database(database), usable_cpus())
-    if json_output:
-        import json
-
-        click.echo(json.dumps(found, indent=1))
-        return
-    click.echo("\n".join(contents_lines(found)))
-
-
-def info(
-    database: DatabasePath,
-    targets: bool = flag("List the reference sequences, tab-separated.", "--targets"),
-    unmapped: bool = flag("List the reference sequences without a taxon.", "--unmapped"),
-    json_output: bool = flag("Print JSON.", "--json"),
-) -> None:
-    """Show the contents of a database."""
-    from ngsgpu.classify.database.database import open_database
-    from ngsgpu.classify.database.info import database_info, partition_lines, target_lines
-    from ngsgpu.io.mapped import check_mapped
-
-    opened = open_database(database)
-    if targets or unmapped:
-        only = opened.targets.node < 0 if unmapped else None
-        for line in target_lines(opened, only=only):
-            click.echo(line)
-        check_mapped()
-        return
-    found = database_info(opened)
-    if json_output:
-        import json
-
-        click.echo(json.dumps(found, indent=1))
-        return
-    for name, value in found.items():
-        if name not in ("partitions", "parameters"):
-            click.echo(f"{name.replace('_', ' '):18}{value}")
-    for name, value in found["parameters"].items():
-        click.echo(f"{name.replace('_', ' '):18}{value}")
-    click.echo("\n".join(partition_lines(opened, built=opened.built())))
-
-
-def verify(database: DatabasePath) -> None:
-    """Verify the checksums of all files of a database."""
-    from ngsgpu.classify.database.info import verify_database
-
-    files, damaged = verify_database(database)
-    for line in damaged:
-        click.echo(line)
-    if damaged:
-        raise InputError(
-            database,
-            f"{len(damaged)} of {files} files are damaged",
-            "copy or build the database again",
-        )
-    click.echo(f"{database}: {files} files verified")
 
 
 def _show_plan(

@@ -1,0 +1,1 @@
+"""Commands of the machine: check it, lease its GPUs, compile kernels for it."""

@@ -1,0 +1,1 @@
+"""Commands of the stages that work on reads, and what is counted and indexed for them."""

@@ -1,0 +1,1 @@
+"""Commands of whole studies: begin one, report it, evaluate results, train models."""
