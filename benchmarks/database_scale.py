@@ -28,6 +28,7 @@ import numpy as np
 
 from benchmarks.harness.copies import records_of, write_copies
 from benchmarks.harness.document import head, run_in
+from benchmarks.harness.drawn import fastq, mates, substitute
 from benchmarks.harness.measuring import ROOT, apart, measure
 from benchmarks.harness.tables import markdown
 
@@ -36,7 +37,6 @@ SCHEMA_VERSION: Final = 1
 LENGTH: Final = 100
 FRAGMENT: Final = 350
 AT_ONCE: Final = 100_000
-LETTERS: Final = np.frombuffer(b"ACGT", dtype=np.uint8)
 FORMS: Final = {"plain": "fq", "gz": "fq.gz"}
 
 
@@ -44,25 +44,16 @@ def draw(references: Sequence[Path], pairs: int, wrong: float, seed: int, prefix
     """Write pairs to the files ``<prefix>.1.fq`` and ``<prefix>.2.fq``."""
     rng = np.random.default_rng((seed, 2))
     text = np.concatenate([letters for path in references for _, letters in records_of(path)])
-    complement = np.arange(256, dtype=np.uint8)
-    complement[LETTERS] = LETTERS[::-1]
-    values = np.frombuffer(b"#-:" + b"F" * 13, dtype=np.uint8)
-    ends = np.arange(LENGTH), np.arange(FRAGMENT - 1, FRAGMENT - LENGTH - 1, -1)
-    name = b"@A00:1:HXX:%03d:%%08d" % seed
+    name = b"A00:1:HXX:%03d:%%08d" % seed
     with ExitStack() as stack:
         paths = [Path(f"{prefix}.{mate}.fq") for mate in (1, 2)]
         files = [stack.enter_context(path.open("wb")) for path in paths]
         for begin in range(0, pairs, AT_ONCE):
             starts = rng.integers(0, len(text) - FRAGMENT, min(AT_ONCE, pairs - begin))
-            for mate, file in enumerate(files):
-                bases = text[starts[:, None] + ends[mate]]
-                bases = complement[bases] if mate else bases
-                changed = rng.random(bases.shape, dtype=np.float32) < wrong
-                bases[changed] = LETTERS[rng.integers(0, 4, int(changed.sum()))]
-                qualities = values[rng.integers(0, 16, bases.shape)]
-                for i, (own, quality) in enumerate(zip(bases, qualities, strict=True)):
-                    header = name % (begin + i)
-                    file.write(b"%s\n%s\n+\n%s\n" % (header, own.tobytes(), quality.tobytes()))
+            drawn = mates(text[starts[:, None] + np.arange(FRAGMENT)], LENGTH)
+            for file, bases in zip(files, drawn, strict=True):
+                substitute(bases, wrong, rng)
+                file.write(fastq(name, begin, bases, rng))
 
 
 def make_reads(settings: argparse.Namespace, work: Path) -> None:

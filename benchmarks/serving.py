@@ -24,6 +24,7 @@ from typing import Any, Final
 import numpy as np
 
 from benchmarks.harness.document import head, run_in
+from benchmarks.harness.drawn import LETTERS, fastq, substitute
 from benchmarks.harness.measuring import ROOT, apart, find_program, measure
 from benchmarks.harness.tables import markdown
 
@@ -50,8 +51,7 @@ WAYS: Final = {
 def draw(megabases: int, samples: int, reads: int, folder: Path) -> None:
     """Write genomes, reads of them and a sheet of the samples."""
     rng = np.random.default_rng(1)
-    letters = np.frombuffer(b"ACGT", dtype=np.uint8)
-    genomes = rng.choice(letters, (max(1, megabases * 1_000_000 // GENOME), GENOME))
+    genomes = rng.choice(LETTERS, (max(1, megabases * 1_000_000 // GENOME), GENOME))
     with (folder / "genomes.fa").open("wb") as file:
         for number, genome in enumerate(genomes):
             file.write(b">g%d\n%s\n" % (number, genome.tobytes()))
@@ -60,12 +60,8 @@ def draw(megabases: int, samples: int, reads: int, folder: Path) -> None:
     for sample in range(1, samples + 1):
         starts = rng.integers(0, len(text) - LENGTH, reads)
         bases = text[starts[:, None] + np.arange(LENGTH)]
-        wrong = rng.random(bases.shape) < 0.01
-        bases[wrong] = rng.choice(letters, int(wrong.sum()))
-        record = b"@r%d\n%s\n+\n" + b"F" * LENGTH + b"\n"
-        (folder / f"s{sample}.fq").write_bytes(
-            b"".join(record % (number, own.tobytes()) for number, own in enumerate(bases))
-        )
+        substitute(bases, 0.01, rng)
+        (folder / f"s{sample}.fq").write_bytes(fastq(b"r%d", 0, bases))
         rows.append(f"{sample}\ts{sample}.fq\n")
     (folder / "sheet.tsv").write_text("".join(rows))
 

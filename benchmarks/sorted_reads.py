@@ -25,6 +25,7 @@ import numpy as np
 
 from benchmarks.harness.copies import records_of
 from benchmarks.harness.document import head, run_in
+from benchmarks.harness.drawn import LETTERS, fastq, mates
 from benchmarks.harness.measuring import ROOT, apart, measure
 from benchmarks.harness.tables import markdown
 
@@ -48,11 +49,7 @@ OUTPUTS: Final[dict[str, tuple[str, ...]]] = {
 def draw(references: Sequence[Path], pairs: int, folder: Path) -> list[Path]:
     """Write pairs in two .gz files, with the qualities of an instrument of few values."""
     rng = np.random.default_rng(1)
-    letters = np.frombuffer(b"ACGT", dtype=np.uint8)
     genomes = np.concatenate([text for path in references for _, text in records_of(path)])
-    complement = np.arange(256, dtype=np.uint8)
-    complement[letters] = letters[::-1]
-    values = np.frombuffer(b"#-:" + b"F" * 13, dtype=np.uint8)
     paths = [folder / f"{mate}.fq.gz" for mate in (1, 2)]
     packers = []
     for path in paths:
@@ -63,16 +60,10 @@ def draw(references: Sequence[Path], pairs: int, folder: Path) -> list[Path]:
         starts = rng.integers(0, len(genomes) - FRAGMENT, count)
         fragments = genomes[starts[:, None] + np.arange(FRAGMENT)]
         other = np.arange(count) % 5 == 0
-        fragments[other] = rng.choice(letters, (int(other.sum()), FRAGMENT))
-        mates = fragments[:, :LENGTH], complement[fragments[:, : -LENGTH - 1 : -1]]
-        for packer, mate in zip(packers, mates, strict=True):
-            qualities = rng.choice(values, mate.shape)
-            text = b"".join(
-                b"@A00:1:HXX:1:%d\n%s\n+\n%s\n" % (begin + i, mate[i].tobytes(), own.tobytes())
-                for i, own in enumerate(qualities)
-            )
+        fragments[other] = rng.choice(LETTERS, (int(other.sum()), FRAGMENT))
+        for packer, bases in zip(packers, mates(fragments, LENGTH), strict=True):
             assert packer.stdin is not None
-            packer.stdin.write(text)
+            packer.stdin.write(fastq(b"A00:1:HXX:1:%d", begin, bases, rng))
     for packer in packers:
         packer.communicate()
     return paths

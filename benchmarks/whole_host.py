@@ -27,6 +27,7 @@ from typing import Any, Final
 import numpy as np
 
 from benchmarks.harness.document import head, run_in
+from benchmarks.harness.drawn import LETTERS, fastq, mates, substitute
 from benchmarks.harness.measuring import ROOT, measure
 from benchmarks.harness.tables import markdown
 
@@ -40,7 +41,6 @@ LINE: Final = 80
 
 LENGTH: Final = 100
 FRAGMENT: Final = 350
-LETTERS: Final = np.frombuffer(b"ACGT", dtype=np.uint8)
 
 
 def make_chromosome(path: Path, bases: int, seed: int) -> Path:
@@ -72,32 +72,16 @@ def draw(chromosome: Path, pairs: int, seed: int, wrong: float, prefix: Path) ->
     text = np.fromfile(chromosome, dtype=np.uint8)[len(f">{chromosome.stem}\n") :]
     text = text[text != ord("\n")]
     starts = rng.integers(0, len(text) - FRAGMENT, pairs)
-    ends = {0: np.arange(LENGTH), 1: np.arange(FRAGMENT - 1, FRAGMENT - LENGTH - 1, -1)}
-    complement = np.arange(256, dtype=np.uint8)
-    complement[LETTERS] = LETTERS[::-1]
     other = np.arange(pairs) % 2 == 1
-    values = np.frombuffer(b"#-:" + b"F" * 13, dtype=np.uint8)
     paths = []
-    for mate, places in ends.items():
-        bases = text[starts[:, None] + places]
-        bases = complement[bases] if mate else bases
+    drawn = mates(text[starts[:, None] + np.arange(FRAGMENT)], LENGTH)
+    for mate, bases in enumerate(drawn, 1):
         bases[other] = LETTERS[rng.integers(0, 4, (int(other.sum()), LENGTH))]
-        changed = rng.random(bases.shape, dtype=np.float32) < wrong
-        bases[changed] = LETTERS[rng.integers(0, 4, int(changed.sum()))]
-        name = f"@A00:1:HXX:{seed:03d}:"
-        record = np.zeros((pairs, len(name) + 9 + 2 * LENGTH + 4), dtype=np.uint8)
-        at = len(name)
-        record[:, :at] = np.frombuffer(name.encode(), dtype=np.uint8)
-        for digit in range(8):
-            record[:, at + digit] = ord("0") + np.arange(pairs) // 10 ** (7 - digit) % 10
-        at += 8
-        for part in (b"\n", bases, b"\n+\n", values[rng.integers(0, 16, bases.shape)], b"\n"):
-            piece = np.frombuffer(part, dtype=np.uint8) if isinstance(part, bytes) else part
-            record[:, at : at + piece.shape[-1]] = piece
-            at += piece.shape[-1]
-        path = prefix.with_suffix(f".{mate + 1}.gz")
+        substitute(bases, wrong, rng)
+        path = prefix.with_suffix(f".{mate}.gz")
         packer = zlib.compressobj(4, wbits=31)
-        path.write_bytes(packer.compress(record.tobytes()) + packer.flush())
+        text_of_mate = fastq(b"A00:1:HXX:%03d:%%08d" % seed, 0, bases, rng)
+        path.write_bytes(packer.compress(text_of_mate) + packer.flush())
         paths.append(path)
     return paths
 
