@@ -48,12 +48,15 @@ def test_wrong_outcomes_are_noticed(tmp_path: Path) -> None:
 
 
 def test_runs_are_drawn_by_their_numbers() -> None:
-    drawn = [soak.draw(1, number) for number in range(500)]
-    assert drawn == [soak.draw(1, number) for number in range(500)]
+    drawn = [soak.draw(1, "cpu", number) for number in range(500)]
+    assert drawn == [soak.draw(1, "cpu", number) for number in range(500)]
     assert {run.command for run in drawn} == set(soak.COMMANDS)
     assert {run.form for run in drawn} == set(soak_files.FORMS)
     assert {run.signal for run in drawn} == {0, signal.SIGINT, signal.SIGTERM}
     assert all(run.interleaved for run in drawn if run.form == "stream")
+    on_gpu = [soak.draw(1, "cuda", number) for number in range(500)]
+    from_streams = {run.command for run in on_gpu if run.form == "stream"}
+    assert from_streams == set(soak.COMMANDS) - {*soak.READ_TWICE, *soak.FILES_ON_GPU}
 
 
 def test_mates_are_compared_as_they_alternate(tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ _OPTION = re.compile(r"(?<![\w-])(--[a-z]|-[iIoOdk]\b)")
 _COMMAND = re.compile(r"`[a-z]+ [^`]*`|pip install --upgrade")
 _ARGUMENT = re.compile(r"-\S+")
 _NAMED = re.compile(r"`([a-z_][a-z0-9_]*)(?:=([^`]*))?`")
-_LITERAL = re.compile(r"'[^']*'|[0-9]+|\{\}|%d")
+_LITERAL = re.compile(r"'[^']*'|[0-9]+|\{\}|%d|%\.[0-9]g")
 _DECLARING = {"option", "flag", "argument", "value", "Option", "Format", "Tool"}
 
 OPTIONS = {"gpu_memory": "--gpu-memory", "backend": "--backend", "in1": "-i", "hashes": "--hashes"}

@@ -27,7 +27,7 @@ PLACES = {
     "pack": "ngsgpu.readset.cpu.pack_records",
     "split": "ngsgpu.io.text.scan.scan_fastq",
     "read": "ngsgpu.io.compress.source.Source._read_chunk",
-    "deflate": "ngsgpu.io.output.writer._packed",
+    "deflate": "ngsgpu.io.output.encoder._packed",
     "write": "ngsgpu.io.output.atomic.AtomicFile.write",
     "kmers": "ngsgpu.readset.kmers.sample_kmers",
     "sketch": "ngsgpu.classify.database.cpu_build.sketch_pieces",

@@ -233,7 +233,9 @@ def check_launches(gpu: Gpu, package: str, kernels: Sequence[str], batch: Result
 def test_depletion_launches(monkeypatch: pytest.MonkeyPatch) -> None:
     gpu = Gpu(monkeypatch)
     monkeypatch.setattr(deplete_gpu, "to_device", np.asarray)
-    index: Any = SimpleNamespace(parameters=IndexParameters(), table=np.zeros(16, np.uint32))
+    index: Any = SimpleNamespace(
+        parameters=IndexParameters(), table=np.zeros(16, np.uint32), kmers=9
+    )
     lane = ReadFiles(("1", ""), (0, 1))
     kernels = deplete_gpu.DepletionKernels(index, DepletionParameters(), lane, 1 << 20)
     assert kernels.sizes == [HEADROOM + (1 << 20) + 64] * 2
