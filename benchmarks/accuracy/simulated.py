@@ -63,7 +63,9 @@ def sequence(given: argparse.Namespace, folder: Path) -> list[Bases]:
     if given.strain:
         coverage, divergence = given.strain
         strain = strain_of(genome, divergence, rng)
-        drawn.append(draw(given, folder, strain, "minor", coverage))
+        # Of the same seed, its reads would have the places and errors of the others.
+        own = argparse.Namespace(**vars(given) | {"seed": given.seed + 1000})
+        drawn.append(draw(own, folder, strain, "minor", coverage))
     for mate in ("1", "2"):
         parts = [folder / f"{name}{mate}.fq" for name in ("major", "minor")[: len(drawn)]]
         path = folder / f"r{mate}.fq"
