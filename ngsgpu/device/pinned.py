@@ -13,7 +13,7 @@ import mmap
 import threading
 import weakref
 from collections.abc import Iterator
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import Executor
 from typing import Any, Final
 
 import numpy as np
@@ -22,6 +22,7 @@ from numpy.typing import DTypeLike, NDArray
 from ngsgpu.device.arena import array_at
 from ngsgpu.device.memory import format_size, usable_cpus
 from ngsgpu.errors import DeviceError, DeviceMemoryError
+from ngsgpu.pool import map_all
 
 _SMALL_PAGE: Final = 4 << 10
 _LARGE_PAGE: Final = 2 << 20
@@ -281,9 +282,7 @@ def _copy_pieces(source: NDArray[np.uint8], target: int) -> None:
                 stream.synchronize()
 
     memory = _COPIES.empty(threads * _PIECE).reshape(threads, _PIECE)
-    with ThreadPoolExecutor(threads, thread_name_prefix="ngsgpu-copy") as pool:
-        for _ in pool.map(copy, memory):
-            pass
+    map_all(threads, copy, memory, name="copy")
 
 
 def to_host(array: Any) -> NDArray[Any]:

@@ -94,6 +94,11 @@ class Findings(NamedTuple):
     kept: int
 
 
+def errors_that_leave(kept: int, kmer: int) -> float:
+    """Errors per base that leave a fraction of k-mers, in millionths."""
+    return 1 - float((kept / PER_MILLION) ** (1 / kmer))
+
+
 class SpeciesEvidence:
     """Collects the evidence for the species of a sample.
 
@@ -156,7 +161,7 @@ class SpeciesEvidence:
     def kept_by_errors(self, parameters: EvidenceParameters, kmer: int) -> int:
         """Fraction of k-mers that errors in reads leave, in millionths."""
         if parameters.read_errors is not None:
-            return max(1, round((1 - parameters.read_errors) ** kmer * PER_MILLION))
+            return max(1, round(parameters.left_by_errors(kmer) * PER_MILLION))
         return max(self._best_of_many(), LEAST_KEPT)
 
     def _best_of_many(self) -> int:
@@ -174,7 +179,7 @@ class SpeciesEvidence:
         best = self._best_of_many()
         if parameters.read_errors is not None or best >= LEAST_KEPT:
             return 0.0
-        return 1 - float((best / PER_MILLION) ** (1 / kmer))
+        return errors_that_leave(best, kmer)
 
     def findings(self, parameters: EvidenceParameters, kmer: int) -> Findings:
         """What the thresholds make of the evidence.

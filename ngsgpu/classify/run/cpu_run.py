@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ngsgpu.classify.call.acceptance import Acceptance
 from ngsgpu.classify.call.coverage import CoverageCounter
 from ngsgpu.classify.call.cpu import call_block
-from ngsgpu.classify.call.evidence import LEAST_KEPT, SpeciesEvidence
+from ngsgpu.classify.call.evidence import LEAST_KEPT, SpeciesEvidence, errors_that_leave
 from ngsgpu.classify.call.results import CalledReads, SampleTotals, count_windows
 from ngsgpu.classify.outputs.given import (
     COUNT_WINDOWS,
@@ -28,7 +28,7 @@ from ngsgpu.classify.outputs.given import (
     SampleGiven,
     SamplesGiven,
 )
-from ngsgpu.classify.params import PER_MILLION, OutputRules
+from ngsgpu.classify.params import OutputRules
 from ngsgpu.classify.query.candidate_file import END_BLOCK, CandidateHeader, encode_block
 from ngsgpu.classify.query.engine import Engine
 from ngsgpu.classify.query.queries import QueryBlock
@@ -354,7 +354,7 @@ class SampleRun:
                 self._name,
                 f"{totals.bases // totals.queries:,}",
                 100 * errors,
-                100 * (1 - (LEAST_KEPT / PER_MILLION) ** (1 / kmer)),
+                100 * errors_that_leave(LEAST_KEPT, kmer),
                 errors,
             )
 
