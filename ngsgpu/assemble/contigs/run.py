@@ -10,14 +10,14 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from ngsgpu.assemble.contigs.bridges import find_joins, unique_pieces
 from ngsgpu.assemble.contigs.coverage import bedgraph, coverage_of
 from ngsgpu.assemble.contigs.files import Contig, contigs_of, fasta, gfa
-from ngsgpu.assemble.contigs.gaps import Insert, Libraries, libraries_of
 from ngsgpu.assemble.contigs.growth import LOW_DEPTH, first_kmer, grow, low_start
-from ngsgpu.assemble.contigs.joins import Join, bridged
+from ngsgpu.assemble.contigs.joins.bridges import find_joins, unique_pieces
+from ngsgpu.assemble.contigs.joins.gaps import Insert, Libraries, libraries_of
+from ngsgpu.assemble.contigs.joins.join import Join, bridged
+from ngsgpu.assemble.contigs.joins.patches import patched
 from ngsgpu.assemble.contigs.params import MIN_ABUNDANCE, AssemblyParameters
-from ngsgpu.assemble.contigs.patches import patched
 from ngsgpu.assemble.contigs.pieces import DEPTH_UNIT, Paths, Pieces, pieces_of, without_ends
 from ngsgpu.assemble.contigs.places import place_reads
 from ngsgpu.assemble.contigs.reads import Reads, load_reads

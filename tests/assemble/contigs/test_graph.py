@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ngsgpu.assemble.contigs import walks
-from ngsgpu.assemble.contigs.bridges import paths_between
 from ngsgpu.assemble.contigs.cleaning import (
     Cleaned,
     CleaningParameters,
@@ -19,6 +18,7 @@ from ngsgpu.assemble.contigs.cleaning import (
     has_alleles,
     mark,
 )
+from ngsgpu.assemble.contigs.joins.paths import paths_between
 from ngsgpu.assemble.contigs.pieces import DEPTH_UNIT, Pieces, compacted
 from ngsgpu.assemble.contigs.raising import raise_k
 from tests.support.assemble import contigs as oracle

@@ -7,16 +7,12 @@ import random
 import numpy as np
 import pytest
 
-from ngsgpu.assemble.contigs.bridges import (
-    Copies,
-    Path,
-    find_joins,
-    paths_between,
-    unique_pieces,
-)
-from ngsgpu.assemble.contigs.gaps import libraries_of, linked
-from ngsgpu.assemble.contigs.joins import Join, bridged, split
-from ngsgpu.assemble.contigs.local import LocalReads
+from ngsgpu.assemble.contigs.joins.bridges import find_joins, unique_pieces
+from ngsgpu.assemble.contigs.joins.copies import Copies
+from ngsgpu.assemble.contigs.joins.gaps import libraries_of, linked
+from ngsgpu.assemble.contigs.joins.join import Join, bridged, split
+from ngsgpu.assemble.contigs.joins.local import LocalReads
+from ngsgpu.assemble.contigs.joins.paths import Path, paths_between
 from ngsgpu.assemble.contigs.pieces import DEPTH_UNIT, Pieces, without_ends
 from ngsgpu.assemble.contigs.places import place_reads
 from ngsgpu.assemble.contigs.votes import corrected, lone_ends, votes_on

@@ -19,9 +19,8 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.assemble.contigs.bridges import SLACK
-from ngsgpu.assemble.contigs.joins import Join, is_tandem
-from ngsgpu.assemble.contigs.local import LocalReads
+from ngsgpu.assemble.contigs.joins.join import SLACK, Join, is_tandem
+from ngsgpu.assemble.contigs.joins.local import LocalReads
 from ngsgpu.assemble.contigs.pieces import Pieces, begin_of, end_of, turn, without_ends
 from ngsgpu.assemble.contigs.places import Places
 from ngsgpu.assemble.contigs.reads import Reads

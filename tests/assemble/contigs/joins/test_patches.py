@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from ngsgpu.assemble.contigs.joins import Join
-from ngsgpu.assemble.contigs.patches import exact_overlap, overlap, patched
+from ngsgpu.assemble.contigs.joins.join import Join
+from ngsgpu.assemble.contigs.joins.patches import exact_overlap, overlap, patched
 from ngsgpu.assemble.contigs.pieces import Pieces, begin_of, end_of, letters
 from ngsgpu.assemble.contigs.places import place_reads
 from tests.support.assemble import contigs as oracle
