@@ -11,34 +11,14 @@ there is no such path may get a patch, or make scaffolds.
 
 from __future__ import annotations
 
-from typing import Final
-
 import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.assemble.contigs.joins.gaps import Libraries, Links, linked
 from ngsgpu.assemble.contigs.joins.join import SLACK, Join, split
 from ngsgpu.assemble.contigs.joins.search import MARGIN, Search
-from ngsgpu.assemble.contigs.pieces import GraphArrays, Pieces
+from ngsgpu.assemble.contigs.pieces import Pieces
 from ngsgpu.assemble.contigs.places import Places
-from ngsgpu.jit import njit
-
-_SHORT: Final = 4
-"""Pieces of fewer k-mer lengths than this are short."""
-
-
-def unique_pieces(pieces: Pieces) -> NDArray[np.bool_]:
-    """Mask of the pieces that are long enough and not deeper than one copy.
-
-    Where two copies of a repeat differ in one base, the graph has a piece of 2k - 1 bases for each.
-    Of short pieces the depth is less certain, and one of two copies is soon taken for unique; but
-    of alternatives between the same neighbours each is one copy, if all together are as deep.
-    """
-    typical, lengths = pieces.copy_depths(), pieces.lengths
-    most = np.where(lengths < _SHORT * pieces.k, 4 * typical // 3, 3 * typical // 2)
-    single = pieces.depths <= most
-    find_alternatives(pieces.arrays, typical, single)
-    return (lengths >= 2 * pieces.k - 1) & single
 
 
 def find_joins(
@@ -99,38 +79,3 @@ def _nearest(links: Links, pieces: Pieces, least: int) -> NDArray[np.int64]:
         if all((rows == first) | (links.gaps[rows] >= behind - SLACK - 3 * errors)):
             best[d] = first
     return best
-
-
-@njit(nogil=True, cache=True)
-def find_alternatives(
-    graph: GraphArrays, typical: NDArray[np.int64], single: NDArray[np.bool_]
-) -> None:
-    """Mark pieces between the same two neighbours that are together as deep as one copy of each.
-
-    Args:
-        graph: the graph.
-        typical: int64[n], see ``Pieces.copy_depths``.
-        single: bool[n], pieces of one copy; gets these as well.
-    """
-    link_starts, links = graph.link_starts, graph.links
-    for d in range(len(link_starts) - 1):
-        number = link_starts[d + 1] - link_starts[d]
-        if number < 2:
-            continue
-        together = np.int64(0)
-        after = np.int64(-1)
-        same = True
-        for i in range(link_starts[d], link_starts[d + 1]):
-            e = links[i]
-            together += graph.depths[e >> 1]
-            if (
-                link_starts[e + 1] - link_starts[e] != 1
-                or link_starts[(e ^ 1) + 1] - link_starts[e ^ 1] != 1
-                or (after >= 0 and links[link_starts[e]] != after)
-            ):
-                same = False
-                break
-            after = links[link_starts[e]]
-        if same and 2 * together <= (2 * number + 1) * typical[d >> 1]:
-            for i in range(link_starts[d], link_starts[d + 1]):
-                single[links[i] >> 1] = True
