@@ -209,6 +209,40 @@ def test_a_round_in_a_tandem_repeat_is_no_tip() -> None:
         assert not (LONG[250:300] in own and LONG[300:350] in own)
 
 
+UNIT = LONG[300:420]
+
+
+def kmers_of_two_units(k: int, junction: int) -> dict[str, int]:
+    """K-mers of two equal units between flanks; those across both occur ``junction`` times."""
+    kmers = {kmer: 8 for own in (LONG[:420], UNIT + LONG[420:]) for kmer in counted([own], k)}
+    kmers |= dict.fromkeys(counted([UNIT + UNIT], k) - counted([UNIT], k), junction)
+    return kmers | dict.fromkeys(counted([UNIT], k), 16)
+
+
+@pytest.mark.parametrize(("sure", "stays"), [(0, False), (16, True)])
+def test_a_loop_is_no_error(sure: int, stays: bool) -> None:
+    """Where coverage is low, one read is enough for the way from a repeat's end to its begin."""
+    graph = oracle.graph(kmers_of_two_units(21, 1), 21)
+    left = cleaned(graph, CleaningParameters(sure_ratio=sure), Cleaned())
+    across = UNIT[-15:] + UNIT[:15]
+    assert any(across in own for own in oracle.directions(left)) == stays
+    assert (len(left) == 1) != stays
+
+
+@pytest.mark.parametrize(("k", "unit"), [(41, UNIT), (51, UNIT[:40])])
+def test_a_loop_stays_if_no_window_goes_across(k: int, unit: str) -> None:
+    """Without it, two units would be one; where the unit is shorter than k as well."""
+    genome = LONG[:300] + 2 * unit + LONG[420:]
+    pieces = oracle.graph({kmer: 8 * n for kmer, n in counted([genome], 31).items()}, 31)
+    begins = [own for own in range(0, len(genome) - 90, 3) if abs(own + 45 - 300 - len(unit)) > 45]
+    reads = oracle.held([genome[own : own + 90] for own in begins for _ in range(2)])
+    made = raise_k(pieces, reads, k, (1, 1), 1, keeps_only=True)
+    whole = [own for own in oracle.directions(made) if LONG[250:300] in own]
+    assert not any(LONG[420:470] in own and 2 * unit not in own for own in whole)
+    across = unit[-(k // 2) :] + unit[: k // 2]
+    assert any(across in own for own in oracle.directions(made))
+
+
 @pytest.mark.parametrize("number", [0, 30])
 def test_a_diploid_is_seen(number: int) -> None:
     text = list("".join(random.Random(3).choices("ACGT", k=3000)))
