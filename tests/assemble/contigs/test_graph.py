@@ -229,7 +229,7 @@ def test_a_loop_is_no_error(sure: int, stays: bool) -> None:
     assert (len(left) == 1) != stays
 
 
-@pytest.mark.parametrize(("k", "unit"), [(41, UNIT), (51, UNIT[:40])])
+@pytest.mark.parametrize(("k", "unit"), [(41, UNIT), (81, UNIT), (51, UNIT[:40])])
 def test_a_loop_stays_if_no_window_goes_across(k: int, unit: str) -> None:
     """Without it, two units would be one; where the unit is shorter than k as well."""
     genome = LONG[:300] + 2 * unit + LONG[420:]
@@ -240,7 +240,8 @@ def test_a_loop_stays_if_no_window_goes_across(k: int, unit: str) -> None:
     whole = [own for own in oracle.directions(made) if LONG[250:300] in own]
     assert not any(LONG[420:470] in own and 2 * unit not in own for own in whole)
     across = unit[-(k // 2) :] + unit[: k // 2]
-    assert any(across in own for own in oracle.directions(made))
+    (d,) = (d for d, own in enumerate(oracle.directions(made)) if across in own)
+    assert np.diff(made.link_starts)[[d, d ^ 1]].all()
 
 
 @pytest.mark.parametrize("number", [0, 30])
