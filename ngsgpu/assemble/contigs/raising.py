@@ -69,7 +69,7 @@ def raise_k(
         loops = np.zeros(len(pieces), dtype=np.bool_)
         find_loops(pieces.arrays, pieces.typical_depth(), loops)
         sure |= loops[sources >> 1] | loops[pieces.links >> 1]
-        texts += _around_loops(pieces, loops, k)
+        texts += _around_loops(pieces, loops & ~long, k)
     sure &= long[sources >> 1] & long[pieces.links >> 1]
     sure &= sources <= pieces.links ^ 1
     joints = np.empty((int(sure.sum()), 2 * k - 1 - pieces.k), dtype=np.uint8)
@@ -91,27 +91,13 @@ def raise_k(
 
 
 def _around_loops(pieces: Pieces, loops: NDArray[np.bool_], k: int) -> Iterator[NDArray[np.uint8]]:
-    """The bases around loops of which every window goes across a piece shorter than ``k``.
-
-    That is the loop, between the repeat's end and its begin; or the repeat, which goes on into the
-    loop or comes from there.
-    """
-    starts, links = pieces.link_starts, pieces.links
-
-    def following(d: int) -> list[int]:
-        return links[starts[d] : starts[d + 1]].tolist()
-
+    """The bases around short pieces that close loops, of which every window goes across them."""
     for own in (2 * np.flatnonzero(loops)).tolist():
-        repeat = following(own)[0]
-        ways = [(repeat, own, repeat)]
-        ways += [(d ^ 1, repeat, own) for d in following(repeat ^ 1)]
-        ways += [(own, repeat, d) for d in following(repeat) if d != own]
-        for before, middle, after in ways:
-            lengths = [int(pieces.lengths[d >> 1]) for d in (before, middle, after)]
-            if lengths[1] < k <= min(lengths[0], lengths[2]):
-                parts = begin_of(pieces, middle, k), begin_of(pieces, after, k - 1)
-                inner = [part[pieces.k - 1 :] for part in parts]
-                yield np.concatenate([end_of(pieces, before, k - 1), *inner])
+        repeat = int(pieces.links[pieces.link_starts[own]])
+        if pieces.lengths[repeat >> 1] >= k:
+            parts = begin_of(pieces, own, k), begin_of(pieces, repeat, k - 1)
+            inner = [each[pieces.k - 1 :] for each in parts]
+            yield np.concatenate([end_of(pieces, repeat, k - 1), *inner])
 
 
 def _is_common(pieces: Pieces) -> NDArray[np.bool_]:

@@ -114,16 +114,14 @@ def raise_k(pieces: Pieces, reads: list[str], k: int, *, keeps_only: bool = Fals
         for i in range(len(read) - k + 1)
         if (kmer := canonical(read[i : i + k])) not in inside
     )
-    after, before = neighbours(pieces)
+    after, _ = neighbours(pieces)
     whole = pieces.typical_depth()
     loops = {u for u in range(len(pieces)) if keeps_only and closes_loop(pieces, u, whole)}
     for u in loops:
         (repeat,) = after[2 * u]
-        ways = [(repeat, 2 * u, repeat), *((d, repeat, 2 * u) for d in before[repeat])]
-        for x, y, z in (*ways, *((2 * u, repeat, d) for d in after[repeat] - {2 * u})):
-            if len(own[y]) < k <= min(len(own[x]), len(own[z])):
-                text = own[x][-(k - 1) :] + own[y][old - 1 :] + own[z][old - 1 : k - 1]
-                across.update(canonical(text[i : i + k]) for i in range(len(text) - k + 1))
+        if len(own[2 * u]) < k <= len(own[repeat]):
+            text = own[repeat][-(k - 1) :] + own[2 * u][old - 1 :] + own[repeat][old - 1 : k - 1]
+            across.update(canonical(text[i : i + k]) for i in range(len(text) - k + 1))
     for d, bases in enumerate(own):
         for e in after[d]:
             joint = bases[-old:] + own[e][old - 1]
