@@ -55,3 +55,14 @@ def test_what_goes_on_in_two_ways(depth: int, ways: tuple[int, int], unique: boo
     kmers |= dict.fromkeys(counted([own + GENOME[1000:2000]], K), ways[1])
     kmers |= dict.fromkeys(counted([own], K), depth)
     assert is_unique(kmers, own[60:-60]) == unique
+
+
+def test_a_plasmid_that_has_most_of_the_reads() -> None:
+    """A repeat of the chromosome is one, though less deep than the plasmid."""
+    inner = GENOME[2000:2300]
+    chromosome = GENOME[:2000] + inner + GENOME[2300:3600] + inner + GENOME[3600:5000]
+    kmers = {kmer: 20 * times for kmer, times in counted([chromosome], K).items()}
+    kmers |= dict.fromkeys(counted([GENOME[7000:]], K), 300)
+    assert not is_unique(kmers, inner[60:-60])
+    assert is_unique(kmers, GENOME[500:700])
+    assert is_unique(kmers, GENOME[8000:8200])
