@@ -166,10 +166,12 @@ def may_be_variant(
 ) -> bool | np.bool:
     """Whether a known base may be of a rare strain, by its quality ``weight`` and other reads.
 
-    Where the anchor itself has an allele of the strain (``rare``), others that share it decide.
-    Without them, so few reads must cover the base that this one may be all of the strain's.
+    So few reads must cover it that one may be all of the strain's. Where the anchor itself has an
+    allele of the strain (``rare``), others that share it decide.
     """
     columns = work.columns
+    if msa.q20_depth(columns.sums, position + rules.margin) > rules.pair_depth:
+        return False
     verdict = 0
     if rare:
         verdict = verdict_of_strain(
@@ -177,10 +179,7 @@ def may_be_variant(
         )
     if verdict != 0:
         return verdict > 0
-    return (
-        weight >= (Q20_WEIGHT if rare else Q30_WEIGHT)
-        and msa.q20_depth(columns.sums, position + rules.margin) <= rules.pair_depth
-    )
+    return weight >= (Q20_WEIGHT if rare else Q30_WEIGHT)
 
 
 @njit(nogil=True, cache=True)
