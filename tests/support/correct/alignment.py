@@ -164,7 +164,7 @@ class Aligner:
         self.max_mismatch_ratio = exact(parameters.max_mismatch_ratio)
         self.e = exact(parameters.error_rate)
         self.tables = make_tables(
-            [read.bases for read in reads], minhash.kmer, minhash.hashes, minhash.seed
+            [read.bases for read in reads], minhash.k, minhash.hashes, minhash.seed
         )
         self.counts: dict[str, int] = defaultdict(int)
 
@@ -173,7 +173,7 @@ class Aligner:
     def placements(self, anchor: int) -> tuple[set[Placement], bool]:
         bases = [read.bases for read in self.reads]
         return candidates(
-            bases, self.tables, anchor, self.p.minhash.kmer, self.max_bucket_size, self.window
+            bases, self.tables, anchor, self.p.minhash.k, self.max_bucket_size, self.window
         )
 
     def lay(self, anchor: int, placement: Placement) -> Candidate | None:
