@@ -165,9 +165,14 @@ def test_as_many_kmers_as_16_times_the_bases() -> None:
     lengths = {0: 16, 1: 16, 1 << 28: 16, (1 << 28) + 1: 17, 1 << 30: 17, (1 << 30) + 1: 18}
     lengths |= {1 << 34: 19, (1 << 34) + 1: 20, 1 << 50: 20}
     for bases, k in lengths.items():
-        assert MinhashParameters().for_bases(bases).kmer == k
+        assert MinhashParameters().for_reads(bases).kmer == k
         assert k in (16, 20) or 4 ** (k - 1) < 16 * bases <= 4**k
-    assert MinhashParameters(kmer=25).for_bases(1).kmer == 25
+    assert MinhashParameters(kmer=25).for_reads(1, 1.0).kmer == 25
+
+
+def test_longest_kmers_for_repeats() -> None:
+    assert MinhashParameters().for_reads(1000, 0.04).kmer == 16
+    assert MinhashParameters().for_reads(1000, 0.041).kmer == 20
 
 
 @pytest.mark.parametrize(
