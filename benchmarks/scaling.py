@@ -73,6 +73,8 @@ def run(command: Sequence[str], gpus: int, folder: Path) -> dict[str, Any]:
     for path in folder.glob("out?.fq*"):
         path.unlink()
     shutil.rmtree(folder / COUNTS, ignore_errors=True)
+    if command[0] == "db":
+        shutil.rmtree(folder / DATABASE, ignore_errors=True)  # a rebuilt one has other names
     program = [sys.executable, "-m", "ngsgpu", *command]
     options = ["--backend", "cuda", "--gpus", str(gpus), "--stats", "stats.json"]
     measured = measure([*program, *options], folder)
@@ -155,15 +157,17 @@ def measure_all(
     return runs
 
 
-def table(runs: Sequence[dict[str, Any]]) -> str:
+def table(document: Mapping[str, Any]) -> str:
     """A line for each command and number of GPUs: the shortest run, the longest, and its steps."""
+    runs = document["runs"]
     rows = [["command", "GPUs", "seconds", "steps of the shortest"]]
     for name, gpus in dict.fromkeys((own["name"], own["gpus"]) for own in runs):
         own = sorted(
             (one for one in runs if (one["name"], one["gpus"]) == (name, gpus)),
             key=lambda one: float(one["wall_s"]),
         )
-        seconds = f"{own[0]['wall_s']:.1f} to {own[-1]['wall_s']:.1f}"
+        shortest, longest = (f"{one['wall_s']:.1f}" for one in (own[0], own[-1]))
+        seconds = shortest if len(own) == 1 else f"{shortest} to {longest}"
         steps = ", ".join(f"{step} {took:.2f}" for step, took in own[0]["steps_s"].items())
         rows.append([name, str(gpus or ""), seconds, steps])
     return markdown(rows, names=4)
@@ -222,7 +226,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "runs": runs,
     }
     write_document(document, settings.output)
-    print(table(runs))
+    print(table(document))
     return 0
 
 
