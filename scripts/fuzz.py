@@ -234,7 +234,7 @@ def main(arguments: list[str] | None = None) -> int:
     began = time.monotonic()
     with ThreadPoolExecutor(settings.jobs) as pool:
         results = []
-        for result in pool.map(lambda one: _run(*one, settings), product(names, seeds)):
+        for result in pool.map(lambda one: _run(one[0], one[1], settings), product(names, seeds)):
             results.append(result)
             state = f"FOUND {result.finding}" if result.finding else "nothing found"
             print(f"{result.target}: {result.inputs} inputs, {state}", flush=True)
