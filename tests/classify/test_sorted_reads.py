@@ -7,21 +7,21 @@ import itertools
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 from ngsgpu.classify.database.database import Database
-from ngsgpu.classify.params import OutputRules
+from ngsgpu.classify.params import EvidenceParameters, OutputRules
 from ngsgpu.classify.run import cpu_run
 from ngsgpu.classify.run.pipeline import Classifier
 from ngsgpu.classify.run.samples import SampleOutputs, one_sample
 from ngsgpu.classify.run.sorted_reads import SortedReads
 from ngsgpu.errors import InputError
 from ngsgpu.run.options import RunOptions
+from ngsgpu.run.record import Task
 from tests.support.classify.world import World
 from tests.support.commands import Commands
 from tests.support.io.records import write
@@ -114,11 +114,13 @@ def test_several_samples_lanes_and_compressed_files(
         assert gzip.decompress((tmp_path / f"{name}.fq.gz").read_bytes()) == chosen(own, others)
 
 
-def test_a_stream(world: World, database: Database, tmp_path: Path) -> None:
-    """Standard input is stored; standard output gets the reads."""
+@pytest.mark.parametrize("more", [(), ONE_PASS])
+def test_a_stream(world: World, database: Database, tmp_path: Path, more: tuple[str, ...]) -> None:
+    """Standard input is stored for two passes; standard output gets the reads."""
     records = texts(world.reads)
     table = tmp_path / "calls.tsv"
     words = ["classify", "-d", database.path, "-i", "-", "-o", table, "--classified-out", "-", "-q"]
+    words += more
     done = subprocess.run(
         [sys.executable, "-m", "ngsgpu", *map(str, words), "--backend", "cpu"],
         input=b"".join(records), capture_output=True, check=False,
@@ -180,16 +182,21 @@ def test_a_file_that_changes(
     out = tmp_path / "out.fq"
 
     class Changing(SortedReads):
-        def write(self, *how: Any) -> None:
-            moved = tmp_path / "moved"
-            shutil.copy(reads, moved)
-            with moved.open("ab") as file:
-                file.write(reads.read_bytes())
-            moved.replace(reads)
-            super().write(*how)
+        changed = False
+
+        def take(self, queries: int) -> Iterator[Task]:
+            if not self.changed:
+                self.changed = True
+                moved = tmp_path / "moved"
+                shutil.copy(reads, moved)
+                with moved.open("ab") as file:
+                    file.write(reads.read_bytes())
+                moved.replace(reads)
+            return super().take(queries)
 
     monkeypatch.setattr(cpu_run, "SortedReads", Changing)
-    classifier = Classifier(database, rules=OutputRules(), options=RunOptions(threads=2))
+    rules = OutputRules(evidence=EvidenceParameters())
+    classifier = Classifier(database, rules=rules, options=RunOptions(threads=2))
     sample = one_sample([str(reads)], [], interleaved=False, name="own")
     with pytest.raises(InputError, match="changed during the run"):
         classifier.classify([sample], SampleOutputs(classified_out=str(out)))

@@ -42,6 +42,7 @@ from ngsgpu.io.text.sample import ReadSample
 from ngsgpu.pool import working
 from ngsgpu.run.long_reads import LONG
 from ngsgpu.run.options import RunOptions
+from ngsgpu.run.record import Task
 from ngsgpu.run.trimming import warn_of_adapters
 from ngsgpu.taxonomy.ranks import NO_RANK, rank_name
 
@@ -68,9 +69,10 @@ class TargetFilter:
 
 @dataclass(frozen=True, slots=True)
 class _Called:
-    """Result of a task: the lines of some queries, and their counts."""
+    """Result of a task: the lines and records of some queries by output, and their counts."""
 
     texts: list[NDArray[np.uint8]]
+    copies: list[tuple[str, NDArray[np.uint8]]]
     reads: CalledReads
     bases: int
 
@@ -88,13 +90,15 @@ class SampleRun:
 
     Attributes:
         sampled: the sample of the reads, which those who read them take.
-        sorted_reads: takes the calls of reads that are written; None if none are.
+        sorted_reads: has the records of reads that are written; None if none are.
         given: results of the sample; None if only candidates were written.
         gpu_memory: for the statistics.
-        WRITING: share of the threads that compress beside those that classify.
+        WRITING: share of the threads that compress beside those that look up features.
+        READS_ONCE: whether records go with their queries where these are looked at once.
     """
 
     WRITING: ClassVar[float] = 0.5
+    READS_ONCE: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -110,7 +114,8 @@ class SampleRun:
         self.sampled = ReadSample()
         self.sorted_reads: SortedReads | None = None
         if outputs.records:
-            self.sorted_reads = SortedReads(lanes, outputs.records, options)
+            again = rules.is_two_pass or not self.READS_ONCE
+            self.sorted_reads = SortedReads(lanes, outputs.records, options, again=again)
         self._name = name
         self._paths = outputs.named()
         self._rules = rules
@@ -128,6 +133,7 @@ class SampleRun:
         self._counts_windows = any(COUNT_WINDOWS.intersection(own) for own in needs.values())
         self.given: SampleGiven | None = None
         self.gpu_memory: dict[str, int] = {}
+        self._seconds: dict[str, float] = {}
         self._dropped = 0
         self._evidence: SpeciesEvidence | None = None
         for name, own in needs.items():
@@ -145,11 +151,13 @@ class SampleRun:
 
         The outputs are complete then, and get their names with those of the group.
         """
-        begin = time.monotonic()
+        self._begin = time.monotonic()
         names = list(self._paths)
+        # Features are looked up before anything is written.
+        share = 1.0 if self._rules.is_two_pass else self.WRITING
         with group.outputs(
             [self._paths[name] for name in names],
-            threads=max(1, int(self._options.threads * self.WRITING)),
+            threads=max(1, int(self._options.threads * share)),
             compression_level=self._options.compress_level,
         ) as outputs:
             self._outputs = outputs
@@ -164,7 +172,7 @@ class SampleRun:
                 self._warn_of_errors(totals)
                 self.given = SampleGiven(self._engine, self._rules, totals, self._evidence)
                 self._write_reports(self.given)
-            statistics = self._statistics(totals, begin)
+            statistics = self._statistics(totals)
             if "stats" in self._paths:
                 self._write("stats", statistics.to_json().encode())
             return statistics
@@ -226,7 +234,8 @@ class SampleRun:
     def _target_filter(
         self, counter: CoverageCounter | None, evidence: SpeciesEvidence | None
     ) -> TargetFilter:
-        """The targets that count, and those accepted."""
+        """The targets that count, and those accepted; the first pass is over."""
+        self._seconds["first_pass"] = round(time.monotonic() - self._begin, 3)
         kept = accepted = None
         if counter is not None:
             dropped = counter.dropped(self._rules.coverage_share)
@@ -277,22 +286,25 @@ class SampleRun:
         for name, maker in self._lines.items():
             self._write(name, maker.header())
 
-        def work(item: Any) -> _Called:
-            block = find(item)
+        def work(item: tuple[Any, list[Task]]) -> _Called:
+            queries, tasks = item
+            block = find(queries)
             reads = call_block(
                 self._engine, block, target_filter.kept, target_filter.accepted,
                 self._doubtful_confidence,
             )  # fmt: skip
             texts = [maker.text(reads) for maker in self._lines.values()]
-            return _Called(texts, reads, block.bases)
+            copies = []
+            if self.sorted_reads is not None:
+                copies = self.sorted_reads.copies(tasks, reads.call >= 0)
+            return _Called(texts, copies, reads, block.bases)
 
-        with self._working(work, items) as done:
+        with self._working(work, self._with_records(items)) as done:
             for called in done:
-                for name, text in zip(self._lines, called.texts, strict=True):
-                    self._write(name, text)
+                for name, text in (*zip(self._lines, called.texts, strict=True), *called.copies):
+                    if len(text):
+                        self._write(name, text)
                 totals.add(called.reads.call, called.bases)
-                if self.sorted_reads is not None:
-                    self.sorted_reads.add(called.reads.call >= 0)
                 totals.paired |= called.reads.queries.paired
                 if len(first_window) > 0:
                     count_windows(
@@ -300,8 +312,14 @@ class SampleRun:
                         called.reads.window_end, first_window, totals.window_reads,
                     )  # fmt: skip
         if self.sorted_reads is not None:
-            self.sorted_reads.write(self._outputs.write, self._index)
+            self.sorted_reads.check_end()
         return totals
+
+    def _with_records(self, items: Iterator[Any]) -> Iterator[tuple[Any, list[Task]]]:
+        """Items, with their records if these are written."""
+        for item in items:
+            records = self.sorted_reads
+            yield item, [] if records is None else list(records.take(len(item)))
 
     def _write_reports(self, given: SampleGiven) -> None:
         for own in self._formats:
@@ -309,7 +327,7 @@ class SampleRun:
             what = SamplesGiven([(given.sample, given.tree)]) if alone else given
             self._write(own.name, own.make(what).encode())
 
-    def _statistics(self, totals: SampleTotals, begin: float) -> ClassificationStatistics:
+    def _statistics(self, totals: SampleTotals) -> ClassificationStatistics:
         engine, options = self._engine, self._options
         database = engine.database
         return ClassificationStatistics.begun(
@@ -337,7 +355,7 @@ class SampleRun:
             dropped_targets=self._dropped,
             adapters=self._adapters(),
             gpu_memory=self.gpu_memory,
-            time_s={"total": round(time.monotonic() - begin, 3)},
+            time_s=self._seconds | {"total": round(time.monotonic() - self._begin, 3)},
         )
 
     def _warn_of_errors(self, totals: SampleTotals) -> None:

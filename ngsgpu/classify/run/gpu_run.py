@@ -200,6 +200,7 @@ class GpuSampleRun(SampleRun):
     """
 
     WRITING: ClassVar[float] = 1.0
+    READS_ONCE: ClassVar[bool] = False
     room: int | None = None
     records: GpuRecords | None = None
 

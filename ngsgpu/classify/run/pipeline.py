@@ -190,7 +190,9 @@ class Classifier:
         ):
             for sample in samples:
                 how = outputs.of_sample(sample.name), source, progress, group
-                with rereadable(sample) if outputs.records else nullcontext(sample) as own:
+                reads_again = self.rules.is_two_pass or self._gpu is not None
+                again = bool(outputs.records) and reads_again
+                with rereadable(sample) if again else nullcontext(sample) as own:
                     statistics, given = self._run_sample(own, *how)
                 done.append(statistics)
                 if shared and given is not None:
