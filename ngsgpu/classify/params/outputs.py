@@ -44,10 +44,12 @@ class EvidenceParameters:
     )
     read_errors: float | None = option(
         None,
-        "X",
+        "X|auto",
         "With --species-identity: errors per base of the reads, such as 0.05 for nanopore reads; "
-        "--confidence and --doubtful-confidence are then fractions of the k-mers that these leave.",
-        shown_default="estimated, up to 0.014",
+        "--confidence and --doubtful-confidence are then fractions of the k-mers that these leave. "
+        "auto: of long reads as the qualities of the first ones say, if more than 0.014; else "
+        "estimated from hits, up to 0.014.",
+        word="auto",
         least=0,
         most=MOST_ERRORS,
     )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import mmap
 from collections.abc import Sequence
+from copy import copy
 from functools import cached_property
 
 import numpy as np
@@ -92,6 +93,12 @@ class Engine:
             if like is None
             else [own._replace(taxon=self._taxa(own.target)) for own in like.partitions]
         )
+
+    def allowing(self, left_by_errors: float) -> Engine:
+        """The same with calls for reads with other errors; see ``__init__``."""
+        other = copy(self)
+        other.rules = self._rules(left_by_errors)
+        return other
 
     def _rules(self, left_by_errors: float) -> QueryRules:
         parameters = self.parameters

@@ -10,7 +10,7 @@ import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ngsgpu.classify.call.acceptance import Acceptance
 from ngsgpu.classify.call.coverage import CoverageCounter
 from ngsgpu.classify.call.cpu import call_block
-from ngsgpu.classify.call.evidence import LEAST_KEPT, SpeciesEvidence, errors_that_leave
+from ngsgpu.classify.call.evidence import SpeciesEvidence
 from ngsgpu.classify.call.results import CalledReads, SampleTotals, count_windows
 from ngsgpu.classify.outputs.given import (
     COUNT_WINDOWS,
@@ -32,6 +32,7 @@ from ngsgpu.classify.params import OutputRules
 from ngsgpu.classify.query.candidate_file import END_BLOCK, CandidateHeader, encode_block
 from ngsgpu.classify.query.engine import Engine
 from ngsgpu.classify.query.queries import QueryBlock
+from ngsgpu.classify.run.errors import Estimate, ReadErrors, warn_of_errors, with_errors
 from ngsgpu.classify.run.samples import ClassificationStatistics, SampleOutputs
 from ngsgpu.classify.run.sorted_reads import SortedReads
 from ngsgpu.classify.run.two_pass import TwoPass
@@ -40,7 +41,6 @@ from ngsgpu.io.inputs import ReadFiles
 from ngsgpu.io.output.writer import OutputGroup
 from ngsgpu.io.text.sample import ReadSample
 from ngsgpu.pool import working
-from ngsgpu.run.long_reads import LONG
 from ngsgpu.run.options import RunOptions
 from ngsgpu.run.record import Task
 from ngsgpu.run.trimming import warn_of_adapters
@@ -90,6 +90,7 @@ class SampleRun:
 
     Attributes:
         sampled: the sample of the reads, which those who read them take.
+        errors: the first reads, which they take, too.
         sorted_reads: has the records of reads that are written; None if none are.
         given: results of the sample; None if only candidates were written.
         gpu_memory: for the statistics.
@@ -112,6 +113,7 @@ class SampleRun:
         self._engine = engine
         self._lanes = lanes
         self.sampled = ReadSample()
+        self.errors = ReadErrors()
         self.sorted_reads: SortedReads | None = None
         if outputs.records:
             again = rules.is_two_pass or not self.READS_ONCE
@@ -119,10 +121,6 @@ class SampleRun:
         self._name = name
         self._paths = outputs.named()
         self._rules = rules
-        evidence = rules.evidence
-        self._doubtful_confidence = evidence.doubtful_confidence * evidence.left_by_errors(
-            engine.sketch.kmer
-        )
         self._options = options
         given = ReadsGiven(engine.labels, rules.columns)
         self._lines: dict[str, LineMaker] = {
@@ -169,7 +167,9 @@ class SampleRun:
                     totals = self._classify_twice(items, find)
                 else:
                     totals = self._classify_once(items, find, TargetFilter())
-                self._warn_of_errors(totals)
+                if self._evidence is not None:
+                    evidence, kmer = self._rules.evidence, self._engine.sketch.kmer
+                    warn_of_errors(totals, self._evidence.errors_or_strangers(evidence, kmer), kmer)
                 self.given = SampleGiven(self._engine, self._rules, totals, self._evidence)
                 self._write_reports(self.given)
             statistics = self._statistics(totals)
@@ -192,23 +192,35 @@ class SampleRun:
     ) -> SampleTotals:
         if len(self._engine.numbers) != 1:
             raise UsageError("`candidate_file` is for one partition: give `only_partition`")
-        self._write("candidates", self._header().line())
         counted = self._new_totals()
 
         def work(item: _Item) -> tuple[bytes, QueryBlock]:
             block = find(item)
             return encode_block(block), block
 
-        with self._working(work, items) as done:
-            for encoded, block in done:
-                self._write("candidates", encoded)
+        def encoded(done: Iterator[tuple[bytes, QueryBlock]]) -> Iterator[bytes]:
+            for data, block in done:
                 counted.queries += len(block)
                 counted.bases += block.bases
                 counted.paired |= block.paired
+                yield data
+
+        with self._working(work, items) as done:
+            for data in self._behind_header(encoded(done)):
+                self._write("candidates", data)
         self._write("candidates", END_BLOCK)
         return counted
 
-    def _header(self) -> CandidateHeader:
+    def _behind_header(self, blocks: Iterator[bytes]) -> Iterator[bytes]:
+        """The header, which waits until the first reads have said how many errors they have."""
+        waiting = []
+        while not self.errors.is_full and (block := next(blocks, None)) is not None:
+            waiting.append(block)
+        yield self._header(self.errors.estimate()).line()
+        yield from waiting
+        yield from blocks
+
+    def _header(self, estimate: Estimate | None = None) -> CandidateHeader:
         parameters = self._engine.parameters
         return CandidateHeader(
             sample=self._name,
@@ -218,6 +230,7 @@ class SampleRun:
             candidates=parameters.candidates,
             insert_size=parameters.insert_size,
             lowest=parameters.lowest,
+            read_errors=0.0 if estimate is None else estimate.errors or 0.0,
         )
 
     def _counters(self) -> tuple[CoverageCounter | None, SpeciesEvidence | None]:
@@ -236,6 +249,7 @@ class SampleRun:
     ) -> TargetFilter:
         """The targets that count, and those accepted; the first pass is over."""
         self._seconds["first_pass"] = round(time.monotonic() - self._begin, 3)
+        self.allow_for(self.errors.estimate())
         kept = accepted = None
         if counter is not None:
             dropped = counter.dropped(self._rules.coverage_share)
@@ -358,23 +372,17 @@ class SampleRun:
             time_s=self._seconds | {"total": round(time.monotonic() - self._begin, 3)},
         )
 
-    def _warn_of_errors(self, totals: SampleTotals) -> None:
-        """Warn if errors in long reads may be why species do not pass."""
-        if self._evidence is None or totals.bases < LONG * max(1, totals.queries):
-            return
+    @property
+    def _doubtful_confidence(self) -> float:
+        evidence = self._rules.evidence
+        return evidence.doubtful_confidence * evidence.left_by_errors(self._engine.sketch.kmer)
+
+    def allow_for(self, estimate: Estimate) -> None:
+        """Have thresholds allow for the errors of long reads, if the user states none."""
         kmer = self._engine.sketch.kmer
-        errors = self._evidence.errors_or_strangers(self._rules.evidence, kmer)
-        if errors > 0:
-            logger.warning(
-                "%s: reads of %s bases on average share as many k-mers with the nearest species "
-                "as %.2g %% of wrong bases would leave, and more than %.2g %% count as "
-                "differences of the species; if these are errors, state them by `read_errors=%.2g`",
-                self._name,
-                f"{totals.bases // totals.queries:,}",
-                100 * errors,
-                100 * errors_that_leave(LEAST_KEPT, kmer),
-                errors,
-            )
+        evidence = with_errors(self._rules.evidence, estimate, kmer, self._name)
+        self._rules = replace(self._rules, evidence=evidence)
+        self._engine = self._engine.allowing(evidence.left_by_errors(kmer))
 
     def _adapters(self) -> dict[str, Any]:
         if not self._lanes:
