@@ -100,9 +100,10 @@ def simulated(given: argparse.Namespace, folder: Path) -> Iterator[dict[str, Any
     for name, kind in KINDS.items():
         preset = "map-ont" if kind.by_pbsim else "map-hifi"
         microbial = folder / "microbes.fa"
+        longest = (max(sequences(genome), key=len) for genome in genomes)
         of_microbes = write_reads(microbial, (
-            bases for seed, genome in enumerate(genomes)
-            for bases, _ in draw(max(sequences(genome), key=len), kind, OF_MICROBE, seed, given.model)
+            read for seed, bases in enumerate(longest)
+            for read, _ in draw(bases, kind, OF_MICROBE, seed, given.model)
         ))  # fmt: skip
         for seed, genome in enumerate(given.host):
             host, own = plain(genome, folder), folder / "own.fa"

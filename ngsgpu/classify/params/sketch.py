@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from ngsgpu.declared.options import option
 from ngsgpu.declared.values import parameters
 from ngsgpu.errors import UsageError
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 MAX_KMER: Final = 16
 MAX_SKETCH: Final = 32
@@ -40,8 +36,11 @@ class SketchRules(NamedTuple):
 class HitScale(NamedTuple):
     """How hits are counted where they are compared with those that are expected.
 
-    A hit counts ``unit``; those of chance count ``chance``, and a k-mer of a query adds
-    ``per_window`` to what is expected.
+    Any stretch of a reference sequence has ``per_window / stride`` features per k-mer, or
+    ``fraction`` of that; a query looks up nearly all of them. One hit is chance: of the features of
+    a read, one is often somewhere in a large database; of a fraction of them, that fraction. A hit
+    counts ``unit``; those of chance count ``chance``, and a k-mer of a query adds ``per_window`` to
+    what is expected.
     """
 
     unit: int
@@ -132,28 +131,3 @@ class SketchParameters:
             return max(1, (value * share + ALL_KEYS // 2) // ALL_KEYS)
 
         return HitScale(self.stride * _THIN_SCALE, thinned(self.stride), thinned(self.per_window))
-
-    def expected_hits(
-        self, length1: NDArray[np.int32], length2: NDArray[np.int32]
-    ) -> NDArray[np.int64]:
-        """Hits of queries in an identical sequence above those of chance, as ``HitScale`` counts.
-
-        Any stretch of a reference sequence has ``per_window / stride`` features per k-mer, or
-        ``fraction`` of that; a query looks up nearly all of them. One hit is chance: of the
-        features of a read, one is often somewhere in a large database; of a fraction of them, that
-        fraction.
-
-        Args:
-            length1: int32[n], bases of reads or first mates.
-            length2: int32[n], of second mates; 0 for single reads.
-
-        Returns:
-            int64[n], at least those of chance.
-        """
-        import numpy as np
-
-        kmers = np.zeros(len(length1), dtype=np.int64)
-        for length in (length1, length2):
-            kmers += np.maximum(length.astype(np.int64) - (self.kmer - 1), 0)
-        _, chance, per_window = self.hit_scale
-        return np.maximum(kmers * per_window - chance, chance)

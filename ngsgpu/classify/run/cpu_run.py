@@ -31,7 +31,7 @@ from ngsgpu.classify.outputs.given import (
 from ngsgpu.classify.params import OutputRules
 from ngsgpu.classify.query.candidate_file import END_BLOCK, CandidateHeader, encode_block
 from ngsgpu.classify.query.engine import Engine
-from ngsgpu.classify.query.queries import QueryBlock
+from ngsgpu.classify.query.queries import QueryBlock, joined
 from ngsgpu.classify.run.errors import Estimate, ReadErrors, warn_of_errors, with_errors
 from ngsgpu.classify.run.samples import ClassificationStatistics, SampleOutputs
 from ngsgpu.classify.run.sorted_reads import SortedReads
@@ -278,10 +278,10 @@ class SampleRun:
                     if counter is not None:
                         counter.add(best)
                     if evidence is not None:
-                        expected = self._engine.sketch.expected_hits(block.length1, block.length2)
+                        expected = self._engine.expected_hits(block)
                         evidence.add(best, expected)
             target_filter = self._target_filter(counter, evidence)
-            return self._classify_once(second.blocks(self._engine), unchanged, target_filter)
+            return self._classify_once(second.groups(self._engine), joined, target_filter)
 
     def _new_totals(self) -> SampleTotals:
         calls = len(self._engine.taxonomy) + len(self._engine.target_node)
@@ -333,7 +333,8 @@ class SampleRun:
         """Items, with their records if these are written."""
         for item in items:
             records = self.sorted_reads
-            yield item, [] if records is None else list(records.take(len(item)))
+            queries = sum(map(len, item)) if isinstance(item, list) else len(item)
+            yield item, [] if records is None else list(records.take(queries))
 
     def _write_reports(self, given: SampleGiven) -> None:
         for own in self._formats:
@@ -402,8 +403,3 @@ class SampleRun:
         ).astype(np.int64)
         ranks[0] += int(totals.counts[nodes:].sum())
         return {rank_name(rank): int(ranks[rank]) for rank in np.flatnonzero(ranks).tolist()}
-
-
-def unchanged(block: QueryBlock) -> QueryBlock:
-    """For items that are blocks with candidates already."""
-    return block
