@@ -15,7 +15,7 @@ import pytest
 
 from ngsgpu.classify.database.database import Database
 from ngsgpu.classify.params import EvidenceParameters, OutputRules
-from ngsgpu.classify.run import cpu_run
+from ngsgpu.classify.run import cpu_run, two_pass
 from ngsgpu.classify.run.pipeline import Classifier
 from ngsgpu.classify.run.samples import SampleOutputs, one_sample
 from ngsgpu.classify.run.sorted_reads import SortedReads
@@ -236,3 +236,38 @@ def test_few_bytes_may_be_kept(
                   "--classified-out", out, "-q")  # fmt: skip
     assert done.status == 0, done.err
     assert out.read_bytes() == chosen(records, called(table))
+
+
+@pytest.mark.parametrize(
+    "most", [{"MOST_QUERIES": 7}, {"MOST_BASES": 900}, {"MOST_QUERIES": 10**6}]
+)
+@pytest.mark.parametrize("units", [1, 5])
+@pytest.mark.parametrize("share", [0.0, 0.25])
+def test_groups_of_blocks(
+    world: World,
+    database: Database,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    most: dict[str, int],
+    units: int,
+    share: float,
+) -> None:
+    """In memory and in a file, calls and records are those of all queries together."""
+    records = texts(world.reads)
+    reads = write(tmp_path / "reads.fq", b"".join(records))
+    sample = one_sample([str(reads)], [], interleaved=False, name="own")
+
+    def done(name: str, options: RunOptions) -> list[bytes]:
+        files = {"reads": "r", "classified_out": "c", "unclassified_out": "u"}
+        paths = {own: str(tmp_path / f"{name}.{end}") for own, end in files.items()}
+        rules = OutputRules(evidence=EvidenceParameters())
+        Classifier(database, rules=rules, options=options).classify(
+            [sample], SampleOutputs(**paths)
+        )
+        return [Path(path).read_bytes() for path in paths.values()]
+
+    whole = done("whole", RunOptions())
+    monkeypatch.setattr(two_pass, "SHARE_OF_MEMORY", share)
+    for name, value in most.items():
+        monkeypatch.setattr(two_pass, name, value)
+    assert done("parts", RunOptions(threads=2, units_per_task=units, chunk_bytes=3000)) == whole
