@@ -153,7 +153,7 @@ class QueryBlock:
         return int(self.length1.sum(dtype=np.int64) + self.length2.sum(dtype=np.int64))
 
 
-def joined(blocks: Sequence[QueryBlock]) -> QueryBlock:
+def concatenate(blocks: Sequence[QueryBlock]) -> QueryBlock:
     """One block of the queries of several, which are all pairs or all single reads."""
     if len(blocks) == 1:
         return blocks[0]

@@ -31,7 +31,7 @@ from ngsgpu.classify.outputs.given import (
 from ngsgpu.classify.params import OutputRules
 from ngsgpu.classify.query.candidate_file import END_BLOCK, CandidateHeader, encode_block
 from ngsgpu.classify.query.engine import Engine
-from ngsgpu.classify.query.queries import QueryBlock, joined
+from ngsgpu.classify.query.queries import QueryBlock, concatenate
 from ngsgpu.classify.run.errors import Estimate, ReadErrors, warn_of_errors, with_errors
 from ngsgpu.classify.run.samples import ClassificationStatistics, SampleOutputs
 from ngsgpu.classify.run.sorted_reads import SortedReads
@@ -281,7 +281,7 @@ class SampleRun:
                         expected = self._engine.expected_hits(block)
                         evidence.add(best, expected)
             target_filter = self._target_filter(counter, evidence)
-            return self._classify_once(second.groups(self._engine), joined, target_filter)
+            return self._classify_once(second.groups(self._engine), concatenate, target_filter)
 
     def _new_totals(self) -> SampleTotals:
         calls = len(self._engine.taxonomy) + len(self._engine.target_node)
