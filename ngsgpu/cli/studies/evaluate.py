@@ -21,7 +21,9 @@ Threads = Annotated[int, option(..., "N", "Decompression threads.", "-t", "--thr
 
 def correction(
     truth: list[ReadPath] = option(
-        ..., "FILE", "SAM, BAM or CRAM of the error-free reads (art_illumina -ef)."
+        ...,
+        "FILE",
+        "SAM, BAM or CRAM of the error-free reads (art_illumina -ef), or FASTQ or FASTA of them.",
     ),
     in1: list[ReadPath] = option(
         ..., "FILE", "Reads before correction; repeat for lanes.", "-i", "--in1"
