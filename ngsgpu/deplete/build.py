@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ngsgpu.deplete.index import HostIndex, groups_for
 from ngsgpu.deplete.kmers import sample
@@ -32,6 +31,7 @@ from ngsgpu.errors import InputError
 from ngsgpu.io.compress.source import unpacked_size
 from ngsgpu.io.output.writer import OutputSet
 from ngsgpu.io.paths import Paths, listed
+from ngsgpu.io.text.batch import RecordBatch, Stretches, cut_sequences
 from ngsgpu.io.text.reader import read_batches
 from ngsgpu.pool import working
 from ngsgpu.run.driver import FilesDriver
@@ -63,18 +63,6 @@ _MAX_GROUPS: Final = (1 << 32) - 1
 _DRIVER: Final = FilesDriver(
     IndexParameters, no_input="no sequences given; name FASTA files of the host"
 )
-
-
-class _Stretches(NamedTuple):
-    """Stretches of the sequences of a text: where they begin and stop, and their sequences end."""
-
-    data: NDArray[np.uint8]
-    bounds: list[tuple[int, int, int]]
-
-    @property
-    def letters(self) -> int:
-        """Letters of the pieces, line ends included."""
-        return sum(stop - begin for begin, stop, _ in self.bounds)
 
 
 def plan_index(
@@ -299,12 +287,14 @@ def _read(
     """
     sampling = parameters.sampling()
 
-    def hashes(own: _Stretches) -> tuple[Hashes, int, int]:
-        room = np.empty(own.letters, dtype=np.uint64)
-        at = 0
-        for begin, stop, end in own.bounds:
-            at += sample(own.data, begin, stop, end, sampling, parameters.max_repeats, room[at:])
-        return distinct(room[:at]), own.letters, len(own.data)
+    def hashes(task: tuple[RecordBatch, Stretches]) -> tuple[Hashes, int, int]:
+        batch, own = task
+        letters, at = int((own.stop - own.begin).sum()), 0
+        room = np.empty(letters, dtype=np.uint64)
+        bounds = (own.begin.tolist(), own.stop.tolist(), batch.seq_end[own.record].tolist())
+        for begin, stop, end in zip(*bounds, strict=True):
+            at += sample(batch.data, begin, stop, end, sampling, parameters.max_repeats, room[at:])
+        return distinct(room[:at]), letters, len(batch.data)
 
     stretches = (own for path in paths for own in _stretches(path, options, found))
     text = 0
@@ -399,25 +389,15 @@ def _plan(parameters: IndexParameters, budget: int, *allocations: Allocation) ->
     )
 
 
-def _stretches(path: str | Path, options: RunOptions, found: Parts) -> Iterator[_Stretches]:
-    """The sequences of a file, in stretches of about equal size."""
+def _stretches(
+    path: str | Path, options: RunOptions, found: Parts
+) -> Iterator[tuple[RecordBatch, Stretches]]:
+    """The sequences of a file, in stretches."""
     sequences = 0
     for batch in read_batches(path, threads=options.threads, phred_offset=33):
         sequences += len(batch)
         found.bases += int(batch.seq_len.sum(dtype=np.int64))
-        own = _Stretches(batch.data, [])
-        room = _STRETCH
-        for start, end in zip(batch.seq_start.tolist(), batch.seq_end.tolist(), strict=True):
-            while start < end:
-                stop = min(end, start + room)
-                own.bounds.append((start, stop, end))
-                room -= stop - start
-                start = stop
-                if room == 0:
-                    yield own
-                    own, room = _Stretches(batch.data, []), _STRETCH
-        if own.bounds:
-            yield own
+        yield from ((batch, own) for own in cut_sequences(batch, _STRETCH))
     if sequences == 0:
         raise InputError(path, "the file contains no sequence", "download it again or remove it")
     found.sequences += sequences
