@@ -345,6 +345,7 @@ MODULES = {
     "forms": "forms.__main__",
     "chains": "chains",
     "trimming": "peers.trimming",
+    "database_size": "database_size",
     "long_reads": "accuracy.long_reads",
     "depletion_long": "accuracy.depletion_long",
 }
