@@ -30,12 +30,11 @@ class TwoPass:
 
     Args:
         header: of the file, if one is needed.
-        budget: memory budget in bytes; None: a quarter of the free memory.
     """
 
-    def __init__(self, header: CandidateHeader, budget: int | None = None) -> None:
+    def __init__(self, header: CandidateHeader) -> None:
         self._header = header
-        self._left = int(available_memory() * SHARE_OF_MEMORY) if budget is None else budget
+        self._left = int(available_memory() * SHARE_OF_MEMORY)
         # A block, or None for the next one of the file.
         self._order: list[QueryBlock | None] = []
         self._file = nameless_file()
