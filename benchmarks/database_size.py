@@ -117,8 +117,9 @@ class Model:
     """What databases of unrelated sequences take.
 
     Windows choose features at random: of ``n`` choices among ``m`` that are possible,
-    ``m (1 - exp(-n / m))`` are different. ``m`` follows from the first database of random bases,
-    the bytes of a feature, beside ``LOCATION_BYTES`` for each location, from that of all genomes.
+    ``m (1 - exp(-n / m))`` are different. ``m`` follows from the first database of random bases, as
+    do the bytes of a feature, beside ``LOCATION_BYTES`` for each location; memory of building from
+    the second.
 
     Args:
         document: what was measured.
@@ -129,8 +130,10 @@ class Model:
         self.per_base: float = whole["locations"] / whole["bases"]
         self.bytes_per_base: float = whole["bytes"] / whole["bases"]
         self.cpu_s = (whole["user_s"] + whole["system_s"]) / whole["bases"]
-        beside = whole["bytes"] - LOCATION_BYTES * whole["locations"]
-        self._feature_bytes = beside / whole["features"]
+        beside = random["bytes"] - LOCATION_BYTES * random["locations"]
+        self._feature_bytes = beside / random["features"]
+        larger = document["random"][1]
+        self.build_bytes: float = larger["peak_rss_bytes"] / larger["locations"]
         self.possible = middle_of(
             lambda most: _different(random["locations"], most) < random["features"],
             random["features"], 1e12,
@@ -143,9 +146,12 @@ class Model:
 
     def size(self, bases: float, fraction: float) -> float:
         """Bytes of a database in as few partitions as hold its locations."""
-        partitions = self.partitions(bases, fraction)
-        locations = self.per_base * bases * fraction / partitions
-        return partitions * self.partition(locations, fraction).bytes
+        own = self.partition(self.locations(bases, fraction), fraction)
+        return self.partitions(bases, fraction) * own.bytes
+
+    def locations(self, bases: float, fraction: float) -> float:
+        """Of a partition, if there are as few as possible."""
+        return self.per_base * bases * fraction / self.partitions(bases, fraction)
 
     def partitions(self, bases: float, fraction: float) -> int:
         """The fewest partitions."""
@@ -167,7 +173,7 @@ def middle_of(is_less: Callable[[float], bool], least: float, most: float) -> fl
 def computed(model: Model) -> Iterator[list[str]]:
     """Rows of the collection in several sizes; nothing in them was measured with it."""
     yield ["on disk, GB", "features kept", "partitions at least", "building: CPU, hours",
-           "on an H100, min", "read once, s", "locations of a feature by chance",
+           "GB of memory", "on an H100, min", "read once, s", "locations of a feature by chance",
            "accuracy measured at", "species: precision", "sensitivity", "Kraken 2: precision",
            "sensitivity"]  # fmt: skip
     scale = result(SCALE)
@@ -184,7 +190,9 @@ def computed(model: Model) -> Iterator[list[str]]:
         yield [
             f"{limit / 1e9:.0f}", f"{fraction:.3f}",
             str(model.partitions(COLLECTION, fraction)),
-            f"{model.cpu_s * COLLECTION / 3600:.0f}", f"{on_gpu * COLLECTION / 60:.0f}",
+            f"{model.cpu_s * COLLECTION / 3600:.0f}",
+            f"{model.build_bytes * model.locations(COLLECTION, fraction) / 1e9:.0f}",
+            f"{on_gpu * COLLECTION / 60:.0f}",
             f"{limit / READ_PER_SECOND:.0f}", f"{by_chance:.0f}", at, *own, *kraken,
         ]  # fmt: skip
 
