@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
 import re
 import subprocess
 import sys
@@ -139,23 +138,6 @@ def test_cluster_job_leaves_trying_again_to_who_submitted_it(
     result = snakemake(*options, "--attempt", "3", "--", "memory.txt", snakefile=snakefile)
     assert result.returncode == 0, result.stdout
     assert "Cannot allocate memory" in (study / "memory.txt.failed").read_text()
-
-
-@pytest.fixture
-def tools(tmp_path: Path) -> dict[str, str]:
-    """SPAdes that finds no contigs, and QUAST that must not be asked for a table of none."""
-    folder = tmp_path / "bin"
-    folder.mkdir()
-    write_program(
-        folder / "spades.py",
-        '#!/bin/bash\n[[ $1 == --version ]] && echo "SPAdes v4.0.0" && exit\n'
-        'while [[ $1 != -o ]]; do shift; done; mkdir -p "$2"\n',
-    )
-    write_program(
-        folder / "quast.py",
-        '#!/bin/bash\n[[ $1 == --version ]] && echo "QUAST v5.2.0" && exit\nexit 4\n',
-    )
-    return {"PATH": f"{folder}:{os.environ['PATH']}"}
 
 
 @pytest.mark.timeout(600)
