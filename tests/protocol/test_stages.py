@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from ngsgpu.io.compress.zstd import library as zstd
+from ngsgpu.io.output import in_memory
 from ngsgpu.io.output.atomic import AtomicFile
 from ngsgpu.run.options import RunOptions
 from tests.support import content, copies
@@ -136,6 +137,7 @@ def test_outputs_in_memory_that_several_threads_fill(
     runs: Runs, expected: Contents, backend: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(AtomicFile, "is_in_memory", True)
+    monkeypatch.setattr(in_memory, "_SMALL", 1000)
     assert runs.written(None, "--threads", 8, backend=backend) == expected
 
 
