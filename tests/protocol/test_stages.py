@@ -218,6 +218,22 @@ def test_no_reads(runs: Runs, backend: str, form: str) -> None:
 
 @every_stage
 @pytest.mark.parametrize("layout", ["two files", "one file"])
+def test_mates_that_are_missing(runs: Runs, backend: str, layout: str) -> None:
+    """The file that ends first is named, and nothing written."""
+    if not runs.stage.interleaved:
+        pytest.skip("they are single reads to it")
+    sides = [SIDES[0], SIDES[1][:-1]] if layout == "two files" else [alternating(*SIDES)[:-1]]
+    inputs = write_mates(runs.folder / "missing", *sides)
+    out = runs.folder / "out"
+    out.mkdir()
+    done = runs.ngsgpu(*runs.command(named(runs.stage, inputs), out, backend))
+    assert done.status == 2
+    assert done.error.startswith(f"{inputs[-1]}, record {350 if layout == 'two files' else 699}")
+    assert content(out) == {}
+
+
+@every_stage
+@pytest.mark.parametrize("layout", ["two files", "one file"])
 def test_a_bad_record_is_named_and_nothing_written(runs: Runs, backend: str, layout: str) -> None:
     """In the same words on any backend; what stood there stays."""
     sides = [*SIDES] if layout != "one file" else [alternating(*SIDES)]
