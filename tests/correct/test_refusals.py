@@ -10,7 +10,7 @@ import pytest
 from ngsgpu.correct import cpu_run
 from ngsgpu.errors import InputError
 from tests.support.commands import Commands, names
-from tests.support.correct.data import mates, simulated_pairs
+from tests.support.correct.data import simulated_pairs
 from tests.support.io.records import Record, fastq, write
 
 GOOD = fastq(simulated_pairs()[:40])
@@ -61,25 +61,6 @@ def test_bad_input(tmp_path: Path, ngsgpu: Commands, text: bytes, says: str, lay
     assert done.out == ""
     assert names(tmp_path) == ["bad.fq", "good.fq", "old.fq"]
     assert old.read_bytes() == b"old"
-
-
-def test_bad_mates(tmp_path: Path, ngsgpu: Commands) -> None:
-    first, second = mates(simulated_pairs()[:40])
-    one = write(tmp_path / "1.fq", fastq(first))
-    two = write(tmp_path / "2.fq", fastq(second[1:] + second[:1]))
-    short = write(tmp_path / "short.fq", fastq(second[:-1]))
-    odd = write(tmp_path / "odd.fq", cut(4 * 39))
-    out = ["-o", tmp_path / "a", "-O", tmp_path / "b"]
-    cases = [
-        (["-i", one, "-I", two, *out], f"{two}, record 1, line 1: the names"),
-        (["-i", one, "-I", short, *out], f"{short}, record 20: ends after 19 records"),
-        (["-i", odd, "-o", tmp_path / "a", "--interleaved"], f"{odd}, record 39: an interleaved"),
-    ]
-    for arguments, message in cases:
-        done = ngsgpu.correct(*arguments)
-        assert done.status == 2
-        assert done.error.startswith(message)
-        assert names(tmp_path) == ["1.fq", "2.fq", "odd.fq", "short.fq"]
 
 
 def test_fastq_and_fasta_together(tmp_path: Path, ngsgpu: Commands) -> None:

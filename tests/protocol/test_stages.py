@@ -217,18 +217,28 @@ def test_no_reads(runs: Runs, backend: str, form: str) -> None:
 
 
 @every_stage
-@pytest.mark.parametrize("layout", ["two files", "one file"])
-def test_mates_that_are_missing(runs: Runs, backend: str, layout: str) -> None:
-    """The file that ends first is named, and nothing written."""
+@pytest.mark.parametrize(
+    ("sides", "said"),
+    [
+        ([SIDES[0], SIDES[1][:-1]], "record 350: ends after 349 records"),
+        ([alternating(*SIDES)[:-1]], "record 699: an interleaved file must have an even number"),
+        ([SIDES[0], SIDES[1][1:] + SIDES[1][:1]], "record 1, line 1: the names"),
+        ([alternating(*SIDES)[1:] + SIDES[0][:1]], "record 2, line 5: the names"),
+    ],
+    ids=["missing", "missing in one file", "out of step", "out of step in one file"],
+)
+def test_mates_that_are_none(
+    runs: Runs, backend: str, sides: list[list[Record]], said: str
+) -> None:
+    """The file that has them is named, and nothing written."""
     if not runs.stage.interleaved:
         pytest.skip("they are single reads to it")
-    sides = [SIDES[0], SIDES[1][:-1]] if layout == "two files" else [alternating(*SIDES)[:-1]]
-    inputs = write_mates(runs.folder / "missing", *sides)
+    inputs = write_mates(runs.folder / "wrong", *sides)
     out = runs.folder / "out"
     out.mkdir()
     done = runs.ngsgpu(*runs.command(named(runs.stage, inputs), out, backend))
     assert done.status == 2
-    assert done.error.startswith(f"{inputs[-1]}, record {350 if layout == 'two files' else 699}")
+    assert done.error.startswith(f"{inputs[-1]}, {said}")
     assert content(out) == {}
 
 

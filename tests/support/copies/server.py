@@ -35,6 +35,7 @@ IMPORTED = (
     "ngsgpu.report.render",
     "numba",
     "numpy.ma",
+    "pandas",
     "pysam",
     "smart_open",
     "snakemake.cli",
