@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import functools
 import gc
 import gzip
 import hashlib
@@ -85,11 +86,13 @@ def remember(folder: Path, asked: object, make: Callable[[], Any]) -> Any:
 def quicken_snakemake(folder: Path) -> None:
     """Let Snakemake translate and compile each file once, not in every copy, and read YAML by C.
 
+    And look once at which parameters a function has, not for each file and resource of each job.
+
     Args:
         folder: where copies find what others have made of a file; is not there yet.
     """
     import yaml
-    from snakemake import workflow
+    from snakemake import common, workflow
 
     folder.mkdir()
     translate = workflow.parse
@@ -111,6 +114,7 @@ def quicken_snakemake(folder: Path) -> None:
             folder, (code, path, mode), lambda: compile(code, path, mode, dont_inherit=True)
         )
 
+    common.get_function_params = functools.cache(common.get_function_params)
     workflow.parse = parse
     workflow.compile = compile_once
     if yaml.__with_libyaml__:
