@@ -138,7 +138,7 @@ Columns = dict[int, dict[str, Cell]]
 
 def consensus(column: dict[str, Cell]) -> str:
     """The base of largest weight, the first in the alphabet of equals."""
-    return min(sorted(column), key=lambda base: -column[base].weight)
+    return max(column, key=lambda base: column[base].weight)
 
 
 def support(column: dict[str, Cell], base: str) -> int:
