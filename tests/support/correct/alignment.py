@@ -253,6 +253,14 @@ class Aligner:
                 cell.weight += max(1, weight * read.weights[position] // ONE)
         return columns
 
+    def msa(self, anchor: int, aligned: dict[int, Candidate]) -> tuple[list[Candidate], Columns]:
+        """The candidates that are kept, and the columns of them and the anchor."""
+        filtered = self.keep(aligned)
+        kept = self.refine(anchor, filtered)
+        self.counts["kept"] += len(filtered)
+        self.counts["refined_away"] += len(filtered) - len(kept)
+        return kept, self.lay_out(anchor, kept)
+
     # Step 7: refinement.
 
     def refine(self, anchor: int, kept: list[Candidate]) -> list[Candidate]:
