@@ -343,6 +343,8 @@ def simulated_table(result: dict[str, Any]) -> str:
 
 MODULES = {
     "forms": "forms.__main__",
+    "scaling": "scaling",
+    "serving": "serving",
     "chains": "chains",
     "trimming": "peers.trimming",
     "long_reads": "accuracy.long_reads",

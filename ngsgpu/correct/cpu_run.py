@@ -35,9 +35,10 @@ class Run(EditingRun[CorrectionParameters]):
     """A correction: ``read`` (or ``take``), ``fill_unknown``, ``count``, ``correct``, ``write``."""
 
     def count(self) -> KmerSpectrum:
-        """The k-mer spectrum of the reads."""
+        """The k-mer spectrum of the reads; chooses the length of k-mers."""
+        self.parameters = self.parameters.for_bases(self.reads.bases)
         with self.timed("spectrum"):
-            return self.sampled_spectrum(self.parameters.minhash.kmer)
+            return self.sampled_spectrum(self.parameters.minhash.k)
 
     @abstractmethod
     def correct(self, coverage: float) -> Corrections:
