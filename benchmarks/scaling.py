@@ -7,7 +7,8 @@
 Each command runs once before it is measured, so that kernels are compiled (unless they are:
 ``--no-warm-up``); then all in turn, as often as asked for. Their outputs go to a folder beside the
 first file, or where ``--folder`` says, and have to be the same whatever the number of GPUs.
-Databases are built with ``--references`` alone, and mutated copies of them.
+Databases are built with ``--references`` alone, and mutated copies of them. Of compressed reads the
+outputs are compressed too.
 ``plain copy`` copies the two files to that folder, both at the same time, which is about the least
 that a correction can take.
 """
@@ -37,6 +38,7 @@ SCHEMA_VERSION: Final = 1
 
 OUTPUTS: Final = ("out1.fq", "out2.fq", "out3.fq")
 DATABASE: Final = "database"
+COUNTS: Final = "counts"
 DATABASES: Final = {"db build", "classify"}
 """Commands that need one."""
 
@@ -44,31 +46,44 @@ DATABASES: Final = {"db build", "classify"}
 def commands(files: Sequence[Path], references: Sequence[Path] = ()) -> dict[str, list[str]]:
     """What is measured, without the number of GPUs."""
     pairs = ["-i", str(files[0]), "-I", str(files[1])]
-    both = ["-o", OUTPUTS[0], "-O", OUTPUTS[1]]
-    rest = ["--remaining1", OUTPUTS[1], "--remaining2", OUTPUTS[2]]
+    first, second, third = written(files)
+    both = ["-o", first, "-O", second]
+    rest = ["--remaining1", second, "--remaining2", third]
     found = {
         "correct": ["correct", *pairs, *both],
         "correct, 8 GB a GPU": ["correct", *pairs, *both, "--gpu-memory", "8G"],
         "correct by k-mers": ["correct", "--method", "spectrum", *pairs, *both],
-        "extend": ["extend", *pairs, "-o", OUTPUTS[0], *rest],
+        "extend": ["extend", *pairs, "-o", first, *rest],
+        "kmers count": ["kmers", "count", "-k", "31", *pairs, "-o", COUNTS],
     }
     if references:
         found["db build"] = ["db", "build", *map(str, references), "-d", DATABASE]
-        found["classify"] = ["classify", "-d", DATABASE, *pairs, "-o", OUTPUTS[0]]
+        found["classify"] = ["classify", "-d", DATABASE, *pairs, "-o", first]
     return found
+
+
+def written(files: Sequence[Path]) -> list[str]:
+    """Names of the outputs, compressed if the reads are."""
+    suffix = ".gz" if files[0].suffix == ".gz" else ""
+    return [name + suffix for name in OUTPUTS]
 
 
 def run(command: Sequence[str], gpus: int, folder: Path) -> dict[str, Any]:
     """Run a command; seconds of the process and of its steps, and the sums of its outputs."""
-    for name in OUTPUTS:
-        (folder / name).unlink(missing_ok=True)
-    outputs = [folder / name for name in OUTPUTS]
+    for path in folder.glob("out?.fq*"):
+        path.unlink()
+    shutil.rmtree(folder / COUNTS, ignore_errors=True)
+    if command[0] == "db":
+        shutil.rmtree(folder / DATABASE, ignore_errors=True)  # a rebuilt one has other names
     program = [sys.executable, "-m", "ngsgpu", *command]
     options = ["--backend", "cuda", "--gpus", str(gpus), "--stats", "stats.json"]
     measured = measure([*program, *options], folder)
     statistics = json.loads((folder / "stats.json").read_text())
-    if DATABASE in command and command[0] == "db":
-        outputs = sorted(path for path in (folder / DATABASE).rglob("*") if path.is_file())
+    places = {"db": DATABASE, "kmers": f"{COUNTS}/*.npy"}
+    found = folder.glob(places.get(command[0], "out?.fq*"))
+    outputs = sorted(
+        file for path in found for file in (path.rglob("*") if path.is_dir() else [path])
+    )
     return {
         "gpus": gpus,
         "wall_s": measured.wall_s,
@@ -76,7 +91,7 @@ def run(command: Sequence[str], gpus: int, folder: Path) -> dict[str, Any]:
         "peak_device_bytes": measured.peak_device_bytes,
         "steps_s": statistics["time_s"],
         "gpu_memory": statistics.get("gpu_memory", {}),
-        "outputs": sums_of(outputs, folder),
+        "outputs": sums_of([path for path in outputs if path.is_file()], folder),
     }
 
 
@@ -86,9 +101,9 @@ def sums_of(paths: Sequence[Path], folder: Path) -> dict[str, int]:
     Raises:
         BenchmarkError: reads were written to one, and it is empty.
     """
-    there = {str(path.relative_to(folder)): path for path in paths if path.exists()}
+    there = {str(path.relative_to(folder)): path for path in paths}
     for name, path in there.items():
-        if name in OUTPUTS and path.stat().st_size == 0:
+        if name.startswith("out") and path.stat().st_size == 0:
             raise BenchmarkError(f"{name} is empty")
     with ThreadPoolExecutor() as pool:
         return dict(zip(there, pool.map(checksum, there.values()), strict=True))
@@ -142,15 +157,17 @@ def measure_all(
     return runs
 
 
-def table(runs: Sequence[dict[str, Any]]) -> str:
+def table(document: Mapping[str, Any]) -> str:
     """A line for each command and number of GPUs: the shortest run, the longest, and its steps."""
+    runs = document["runs"]
     rows = [["command", "GPUs", "seconds", "steps of the shortest"]]
     for name, gpus in dict.fromkeys((own["name"], own["gpus"]) for own in runs):
         own = sorted(
             (one for one in runs if (one["name"], one["gpus"]) == (name, gpus)),
             key=lambda one: float(one["wall_s"]),
         )
-        seconds = f"{own[0]['wall_s']:.1f} to {own[-1]['wall_s']:.1f}"
+        shortest, longest = (f"{one['wall_s']:.1f}" for one in (own[0], own[-1]))
+        seconds = shortest if len(own) == 1 else f"{shortest} to {longest}"
         steps = ", ".join(f"{step} {took:.2f}" for step, took in own[0]["steps_s"].items())
         rows.append([name, str(gpus or ""), seconds, steps])
     return markdown(rows, names=4)
@@ -160,7 +177,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, write the file, print the table."""
     parser = argparse.ArgumentParser(prog="scaling", description=__doc__.split("\n", 1)[0])
     add = parser.add_argument
-    add("files", nargs=2, type=Path, metavar="FASTQ", help="first and second mates, plain")
+    add("files", nargs=2, type=Path, metavar="FASTQ", help="first and second mates")
     add("--gpus", type=int, nargs="+", default=[1], help="numbers of GPUs")
     add("--only", nargs="+", default=[], choices=list(commands([Path()] * 2, [Path()])))
     add("--references", type=Path, nargs="+", default=[], help="build a database of them")
@@ -209,7 +226,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "runs": runs,
     }
     write_document(document, settings.output)
-    print(table(runs))
+    print(table(document))
     return 0
 
 

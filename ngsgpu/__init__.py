@@ -52,12 +52,31 @@ def _interface(name: str) -> object:
 
 
 class _Stage(_Module):
-    """A package that can be called."""
+    # A package that can be called. It has the signature of the function, and describes that first.
 
     def __call__(self, *arguments: object, **named: object) -> object:
         """Call the function of the same name."""
-        function = _interface(self.__name__.rpartition(".")[2])
-        return function(*arguments, **named)
+        return self._function(*arguments, **named)
+
+    @property
+    def _function(self) -> object:
+        return _interface(self.__name__.rpartition(".")[2])
+
+    @property
+    def __signature__(self) -> object:
+        """The signature of the function."""
+        import inspect
+
+        return inspect.signature(self._function)
+
+    @property
+    def __doc__(self) -> str:
+        """What ``help`` shows: the function, and the package."""
+        import inspect
+
+        first, _, rest = (inspect.getdoc(self._function) or "").partition("\n\n")
+        call = f"{self.__name__}{inspect.signature(self._function)}"
+        return f"{first}\n\n{call}\n\n{rest}\n\nThe package:\n\n{vars(self)['__doc__']}"
 
 
 class _Package(_Module):

@@ -343,8 +343,11 @@ def simulated_table(result: dict[str, Any]) -> str:
 
 MODULES = {
     "forms": "forms.__main__",
+    "scaling": "scaling",
+    "serving": "serving",
     "chains": "chains",
     "trimming": "peers.trimming",
+    "database_size": "database_size",
     "long_reads": "accuracy.long_reads",
     "depletion_long": "accuracy.depletion_long",
 }

@@ -2,11 +2,11 @@
 """Feed every parser of ngsgpu with changed files, guided by coverage.
 
     scripts/fuzz.py --seconds 60 --jobs 4 -o fuzz.json          all targets, a minute each
-    scripts/fuzz.py --target gzip --seconds 3600
+    scripts/fuzz.py --target gzip --seconds 3600 --seeds 4       four processes, one corpus
     scripts/fuzz.py --target gzip --input FILE                  one input again
 
 A parser has to accept an input, or to refuse it by an error of ours with a message. A finding is
-any other exception, more than ten seconds, more than 2 GB of memory, or a crash. It ends a target;
+any other exception, more than ten seconds, more than 2 GB of memory, or a crash. It ends a process;
 the input is kept in the folder of ``--corpus``, with what has been learnt. Atheris (libFuzzer)
 changes the inputs by what they reach in Python code; where it is not installed they are changed at
 random. Targets and valid files to begin with are in ``scripts/fuzz_targets.py``.
@@ -30,6 +30,7 @@ import time
 import types
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any, Final
 
@@ -51,16 +52,18 @@ _LATE: Final = 120
 
 @dataclass(frozen=True)
 class Result:
-    """What came of a target.
+    """What came of a process.
 
     Attributes:
-        target: its name.
+        target: name of its target.
+        seed: of the changes.
         inputs: how many were tried.
         seconds: how long it ran.
         finding: what went wrong; empty if nothing.
     """
 
     target: str
+    seed: int
     inputs: int
     seconds: float
     finding: str
@@ -200,15 +203,17 @@ def _run(name: str, seed: int, settings: argparse.Namespace) -> Result:
     except subprocess.TimeoutExpired as error:
         text, finding = "", f"it hung: {(error.stderr or b'')[-6000:]!r}"
     counts = re.findall(r"number_of_executed_units: *(\d+)", text)
-    return Result(name, int(counts[-1]) if counts else 0, time.monotonic() - began, finding)
+    inputs = int(counts[-1]) if counts else 0
+    return Result(name, seed, inputs, time.monotonic() - began, finding)
 
 
 def _arguments(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Feed every parser with changed files.")
     parser.add_argument("--target", action="append", choices=list(TARGETS), help="default: all")
-    parser.add_argument("--seconds", type=float, default=60, help="of each target")
+    parser.add_argument("--seconds", type=float, default=60, help="of each process")
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seed", type=int, default=1, help="the first")
+    parser.add_argument("--seeds", type=int, default=1, help="processes of each target")
     parser.add_argument("--corpus", type=Path, default=Path("fuzz-corpus"), help="default here")
     parser.add_argument("--input", type=Path, metavar="FILE", help="one input of --target again")
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="counts as JSON")
@@ -225,10 +230,11 @@ def main(arguments: list[str] | None = None) -> int:
     if settings.child or settings.input:
         return _child(settings)
     names = settings.target or list(TARGETS)
+    seeds = range(settings.seed, settings.seed + settings.seeds)
     began = time.monotonic()
     with ThreadPoolExecutor(settings.jobs) as pool:
         results = []
-        for result in pool.map(lambda name: _run(name, settings.seed, settings), names):
+        for result in pool.map(lambda one: _run(one[0], one[1], settings), product(names, seeds)):
             results.append(result)
             state = f"FOUND {result.finding}" if result.finding else "nothing found"
             print(f"{result.target}: {result.inputs} inputs, {state}", flush=True)
@@ -236,7 +242,6 @@ def main(arguments: list[str] | None = None) -> int:
         document = {
             **head("ngsgpu.fuzz"),
             "engine": "atheris" if importlib.util.find_spec("atheris") else "random",
-            "seed": settings.seed,
             "seconds_of_each": settings.seconds,
             "seconds": round(time.monotonic() - began, 1),
             "inputs": sum(result.inputs for result in results),

@@ -3,10 +3,11 @@
 
     scripts/trace_files.py                       all walks; without a GPU only those on the CPU
     scripts/trace_files.py --checkout FOLDER     those of another version
+    scripts/trace_files.py --page                also write the table of docs/architecture.md
 
-Walks on 100 simulated pairs of a genome of 1,500 bases: correct (with both methods), extend, merge
-and deplete on the CPU, and on a GPU correct, db build and classify. Each runs under a profile hook
-on all threads, and these files count:
+Walks on 100 simulated pairs of a genome of 1,500 bases: on the CPU correct (with both methods),
+extend, merge, deplete, assemble, db build and classify, and on a GPU correct, db build and
+classify. Each runs under a profile hook on all threads, and these files count:
 
 - Python files of which a function ran after the import, not those that were only imported or that
   hold only classes of data;
@@ -29,6 +30,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from types import CodeType, FrameType, ModuleType
@@ -46,11 +48,18 @@ WALKS = {
     "extend, CPU": f"extend {ON_CPU} -o e.fq --insert-size 300 --insert-sd 30",
     "merge, CPU": f"merge {ON_CPU} -o m.fq --unmerged1 u1.fq --unmerged2 u2.fq",
     "deplete, CPU": f"deplete -d host.idx {ON_CPU} -o d1.fq -O d2.fq",
+    "assemble, CPU": f"assemble {ON_CPU} -o contigs.fa",
+    "db build, CPU": "db build genome.fa -d cpu.db --threads 2 -q --backend cpu",
+    "classify, CPU": f"classify -d cpu.db {ON_CPU} -o calls.tsv",
     "correct, GPU": f"correct {READS} --backend cuda -o c1.fq -O c2.fq",
     "db build, GPU": "db build genome.fa -d db --threads 2 -q --backend cuda",
     "classify, GPU": f"classify -d db {READS} --backend cuda -o calls.tsv",
 }
 INDEXING = "deplete-index genome.fa -o host.idx -q"
+
+PAGE = ROOT / "docs/architecture.md"
+TABLE = re.compile(r"(?<=<!-- walks -->\n).*?(?=<!-- end of walks -->)", re.DOTALL)
+HEAD = "| walk | files | of `cli` | the others, by room |\n|---|---|---|---|\n"
 
 
 class Trace:
@@ -162,6 +171,21 @@ def has_gpu(environment: dict[str, str]) -> bool:
     return subprocess.run(command, env=environment, capture_output=True).returncode == 0
 
 
+def write_table(walks: dict[str, list[str]]) -> None:
+    """Write the numbers of files into the page; rows of walks that were not run stay."""
+    page = PAGE.read_text()
+    old = TABLE.search(page)
+    rows = dict(re.findall(r"^\| ([\w ,]+?) (\|.*)$", old[0] if old else "", re.MULTILINE))
+    for name, files in walks.items():
+        rooms = Counter(file.partition("/")[0] if "/" in file else "." for file in files)
+        of_cli = rooms.pop("cli", 0)
+        listed = [f"`{room}` {number}" for room, number in rooms.most_common() if room != "."]
+        by_room = ", ".join([*listed, f"modules {rooms['.']}"])
+        rows[name] = f"| {len(files) - of_cli} | {of_cli} | {by_room} |"
+    text = HEAD + "".join(f"| {name} {rows[name]}\n" for name in WALKS if name in rows)
+    PAGE.write_text(TABLE.sub(lambda _: text, page))
+
+
 def main() -> int:
     """Run the walks, each in a process; print and write their files."""
     parser = argparse.ArgumentParser(
@@ -169,6 +193,7 @@ def main() -> int:
     )
     parser.add_argument("--checkout", type=Path, default=ROOT, help="the version [this one]")
     parser.add_argument("--json", type=Path, help="file to write the lists to")
+    parser.add_argument("--page", action="store_true", help="write the table of the page")
     parser.add_argument("--traced", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     checkout = arguments.checkout.resolve()
@@ -201,6 +226,8 @@ def main() -> int:
             for room, names in by_room.items():
                 print(f"  {room:<18}{len(names):>3}  {' '.join(names)}")
             print()
+    if arguments.page:
+        write_table(walks)
     if arguments.json:
         arguments.json.write_text(json.dumps(walks, indent=1) + "\n")
     return 0

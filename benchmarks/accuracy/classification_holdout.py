@@ -143,7 +143,7 @@ class Reads:
         accepted = None
         if evident:
             evidence = SpeciesEvidence(engine.target_node, engine.lineages, engine.rules)
-            expected = engine.sketch.expected_hits(part.length1, part.length2)
+            expected = engine.expected_hits(part)
             evidence.add(part.candidates, expected)
             accepted = evidence.accepted(
                 EvidenceParameters(evident, genus, doubtful), engine.sketch.kmer

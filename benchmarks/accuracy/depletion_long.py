@@ -100,14 +100,16 @@ def simulated(given: argparse.Namespace, folder: Path) -> Iterator[dict[str, Any
     for name, kind in KINDS.items():
         preset = "map-ont" if kind.by_pbsim else "map-hifi"
         microbial = folder / "microbes.fa"
+        longest = (max(sequences(genome), key=len) for genome in genomes)
         of_microbes = write_reads(microbial, (
-            read for seed, genome in enumerate(genomes)
-            for read in draw(max(sequences(genome), key=len), kind, OF_MICROBE, seed, given.model)
+            read for seed, bases in enumerate(longest)
+            for read, _ in draw(bases, kind, OF_MICROBE, seed, given.model)
         ))  # fmt: skip
         for seed, genome in enumerate(given.host):
             host, own = plain(genome, folder), folder / "own.fa"
             bases = max(sequences(genome), key=len)
-            of_host = write_reads(own, draw(bases, kind, OF_HOST, 1000 + seed, given.model))
+            drawn = draw(bases, kind, OF_HOST, 1000 + seed, given.model)
+            of_host = write_reads(own, (read for read, _ in drawn))
             row = {
                 "errors": name, "host": genome.name, "reads": of_host, "microbial": of_microbes,
                 "found": taken_out(host, own, folder, preset),

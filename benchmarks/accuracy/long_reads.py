@@ -7,10 +7,12 @@
 The draws are those of ``classification_sets``: genomes whose strain, species or genus the database
 lacks, that it has, or that it has with changed bases. PBSIM (1.0, on the PATH; ``--model`` is its
 file of qualities) makes reads with 5, 10 and 15 % of errors, half of them insertions or deletions;
-those of 0.5 %, which it cannot make, have errors at random places. ``strangers`` are the reads of
-genomes whose species or genus the database lacks, as samples without anything else. ``--reads``
-names real ones with their errors and their species' taxid, against a database of all genomes:
-the share of them that is called at this species, at another one, and above.
+those of 0.5 %, which it cannot make, have errors at random places and one quality. Without stated
+errors, those are allowed for that qualities say, or, without qualities, those that hits do.
+``strangers`` are the reads of genomes whose species or genus the database lacks, as samples without
+anything else. ``--reads`` names real ones with their errors and their species' taxid, against a
+database of all genomes: the share of them that is called at this species, at another one, and
+above.
 """
 
 from __future__ import annotations
@@ -21,10 +23,10 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from shutil import which
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,10 +49,15 @@ from benchmarks.harness.document import head, write_document
 from benchmarks.harness.measuring import measure
 from benchmarks.harness.tables import markdown
 from ngsgpu.classify.database.build import build_database
+from ngsgpu.classify.run.samples import one_sample
 from ngsgpu.run.options import RunOptions
 
+if TYPE_CHECKING:
+    from ngsgpu.classify.database.database import Database
+    from ngsgpu.classify.params import EvidenceParameters
+
 SCHEMA: Final = "ngsgpu.benchmark.long_reads"
-SCHEMA_VERSION: Final = 1
+SCHEMA_VERSION: Final = 2
 LENGTH, DEVIATION, LEAST, MOST = 6000, 5000, 500, 50_000
 """Bases of reads: mean, standard deviation, shortest and longest."""
 READS: Final = 60
@@ -58,6 +65,8 @@ READS: Final = 60
 KRAKENS: Final = (0.0, 0.05)
 """Values of ``--confidence``."""
 STRANGERS: Final = ("species", "genus")
+Read = tuple[bytes, bytes]
+"""Bases and qualities."""
 
 
 @dataclass(frozen=True)
@@ -95,19 +104,21 @@ def misread(bases: NDArray[np.uint8], errors: float, source: np.random.Generator
 
 def at_random(
     bases: NDArray[np.uint8], errors: float, reads: int, source: np.random.Generator
-) -> Iterator[bytes]:
+) -> Iterator[Read]:
     """Reads of a sequence; their lengths are distributed as those of PBSIM."""
+    quality = b"%c" % round(33 - 10 * np.log10(errors))
     shape = (LENGTH / DEVIATION) ** 2
     lengths = source.gamma(shape, LENGTH / shape, reads).astype(int)
     for length in np.clip(lengths, LEAST, min(MOST, len(bases) - 1)):
         start = source.integers(0, len(bases) - length)
         own = misread(bases[start : start + length], errors, source)
-        yield own.translate(COMPLEMENT)[::-1] if source.random() < 0.5 else own
+        read = own.translate(COMPLEMENT)[::-1] if source.random() < 0.5 else own
+        yield read, quality * len(read)
 
 
 def by_pbsim(
     bases: NDArray[np.uint8], errors: float, reads: int, seed: int, model: Path
-) -> Iterator[bytes]:
+) -> Iterator[Read]:
     """The same, by PBSIM."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -121,12 +132,13 @@ def by_pbsim(
         options = [word for own, value in settings.items() for word in (f"--{own}", str(value))]
         subprocess.run(["pbsim", *options, "genome.fa"], cwd=folder, check=True,
                        capture_output=True)  # fmt: skip
-        yield from (folder / "reads_0001.fastq").read_bytes().splitlines()[1::4]
+        lines = (folder / "reads_0001.fastq").read_bytes().splitlines()
+        yield from zip(lines[1::4], lines[3::4], strict=True)
 
 
 def draw(
     bases: NDArray[np.uint8], kind: Kind, reads: int, seed: int, model: Path
-) -> Iterator[bytes]:
+) -> Iterator[Read]:
     """Reads of a sequence."""
     if kind.by_pbsim:
         return by_pbsim(bases, kind.errors, reads, seed, model)
@@ -150,8 +162,8 @@ def make_reads(genomes: Sequence[Genome], seed: int, folder: Path, model: Path) 
         rows.append(f"g{number}\t{own.species}\t{own.genus}\t{own.species in species}\t"
                     f"{own.genus in genera}\t{role}")  # fmt: skip
         for name, kind in KINDS.items():
-            for at, text in enumerate(draw(bases, kind, READS, 100 * seed + number, model)):
-                record = f">g{number}_HiSeq{at}\n".encode() + text + b"\n"
+            for at, read in enumerate(draw(bases, kind, READS, 100 * seed + number, model)):
+                record = b"@g%d_HiSeq%d\n%b\n+\n%b\n" % (number, at, *read)
                 texts.setdefault(name, []).append(record)
                 if role in STRANGERS:
                     texts.setdefault(f"strangers {name}", []).append(record)
@@ -163,11 +175,29 @@ def make_reads(genomes: Sequence[Genome], seed: int, folder: Path, model: Path) 
 
 def file_of(folder: Path, name: str) -> Path:
     """The reads of a name."""
-    return folder / f"{name.replace(' ', '').replace('%', '')}.fa"
+    return folder / f"{name.replace(' ', '').replace('%', '')}.fq"
 
 
-def simulated(genomes: Sequence[Genome], seed: int, wanted: argparse.Namespace) -> dict[str, Any]:
-    """Right calls, calls and reads to be found on a draw, by program and kind."""
+def by_qualities(database: Database, reads: Path) -> EvidenceParameters:
+    """The defaults, with the errors that qualities of reads say."""
+    from ngsgpu.classify.params import EvidenceParameters
+    from ngsgpu.classify.run.errors import ReadErrors, with_errors
+
+    (lane,) = one_sample([str(reads)], [], interleaved=False, name="x").lanes
+    errors = ReadErrors()
+    for (batch,) in lane.batches(threads=1, phred_offset="auto", chunk_bytes=1 << 22):
+        errors.take(batch)
+    kmer = database.parameters.sketch.kmer
+    return with_errors(EvidenceParameters(), errors.estimate(), kmer, reads.name)
+
+
+def simulated(
+    genomes: Sequence[Genome], seed: int, wanted: argparse.Namespace
+) -> tuple[dict[str, Any], dict[str, float | None]]:
+    """Right calls, calls and reads to be found on a draw, by program and kind.
+
+    And the errors that qualities say, if those are allowed for.
+    """
     from ngsgpu.classify.params import CALLS_BY_EVIDENCE, EvidenceParameters
 
     folder = wanted.work / f"long{seed}"
@@ -176,22 +206,28 @@ def simulated(genomes: Sequence[Genome], seed: int, wanted: argparse.Namespace) 
         truth = {row["label"]: row for row in csv.DictReader(file, delimiter="\t")}
     database = build(there, WINDOWS[0], wanted)
     kraken = Kraken(there, folder, wanted) if which("kraken2") else None
+    estimates: dict[str, float | None] = {}
     found: dict[str, Any] = {}
     for name, kind in KINDS.items():
         for sample in (name, f"strangers {name}"):
             files = [file_of(folder, sample)]
             own: dict[str, Any] = {}
-            for label, errors in (("defaults", None), ("errors stated", kind.errors)):
-                evidence = replace(EvidenceParameters(), read_errors=errors)
+            ways = {
+                "defaults": by_qualities(database, *files),
+                "without qualities": EvidenceParameters(),
+                "errors stated": EvidenceParameters(read_errors=kind.errors),
+            }
+            for label, evidence in ways.items():
                 tally = classify(database, files, truth, CALLS_BY_EVIDENCE, evidence)
                 own[label] = tally.tolist()
+            estimates[sample] = ways["defaults"].read_errors
             if kraken is not None:
                 for confidence in KRAKENS:
                     tally = kraken.classify(files, truth, confidence)
                     own[f"kraken2 --confidence {confidence:g}"] = tally.tolist()
             found[sample] = own
-            print(seed, sample, own, file=sys.stderr, flush=True)
-    return found
+            print(seed, sample, estimates[sample], own, file=sys.stderr, flush=True)
+    return found, estimates
 
 
 def real(genomes: Sequence[Genome], wanted: argparse.Namespace) -> Iterator[dict[str, Any]]:
@@ -215,8 +251,9 @@ def real(genomes: Sequence[Genome], wanted: argparse.Namespace) -> Iterator[dict
         Kraken(genomes, folder, wanted)
     for text in wanted.reads:
         name, path, errors, taxid = text.split("=")
-        commands = {"defaults": [*own, path], f"defaults --read-errors {errors}": [
-            *own, path, "--read-errors", errors]}  # fmt: skip
+        commands = {"defaults": [*own, path]}
+        for stated in (errors, "0.014"):
+            commands[f"defaults --read-errors {stated}"] = [*own, path, "--read-errors", stated]
         if which("kraken2"):
             packed = ["--gzip-compressed"] if path.endswith(".gz") else []
             for confidence in KRAKENS:
@@ -288,9 +325,13 @@ def main() -> int:
     wanted = parser.parse_args()
     genomes = read_genomes(wanted)
     document: dict[str, Any] = {**head(SCHEMA, SCHEMA_VERSION), "draws": {}, "rates": {}}
+    document["by_qualities"] = {}
     for part in ("choose", "check"):
-        draws = [simulated(genomes, seed, wanted) for seed in getattr(wanted, part)]
+        draws, estimates = zip(
+            *(simulated(genomes, seed, wanted) for seed in getattr(wanted, part)), strict=True
+        )
         document["draws"][part] = draws
+        document["by_qualities"][part] = estimates
         document["rates"][part] = total(draws)
     document["real"] = list(real(genomes, wanted))
     write_document(document, wanted.out)

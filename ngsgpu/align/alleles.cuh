@@ -108,16 +108,46 @@ __device__ bool find_alleles(const Reads& reads, const Weight* weights, const Ru
     return __syncthreads_or(any);
 }
 
-// Whether a known base of the anchor is an allele that few reads carry. The block calls it together.
+// Whether the anchor's base at a position is known, and an allele that few reads carry.
+__device__ __forceinline__ bool is_rare_allele(const Msa& msa, int position) {
+    const int column = position + msa.margin, own = msa.anchor[position];
+    return ((msa.alleles[column] >> own) & 1) &&
+           !((msa.ambiguous[position >> 5] >> (position & 31)) & 1) &&
+           q20_reads(msa, column, own) <= RARE_READS;
+}
+
+// Whether any position of the anchor has a rare allele. The block calls it together.
 __device__ bool has_rare_allele(const Msa& msa, int thread, int threads) {
     bool rare = false;
-    for (int position = thread; position < msa.length; position += threads) {
-        const int column = position + msa.margin, own = msa.anchor[position];
-        rare = rare || (((msa.alleles[column] >> own) & 1) &&
-                        !((msa.ambiguous[position >> 5] >> (position & 31)) & 1) &&
-                        q20_reads(msa, column, own) <= RARE_READS);
-    }
+    for (int position = thread; position < msa.length; position += threads)
+        rare = rare || is_rare_allele(msa, position);
     return __syncthreads_or(rare);
+}
+
+// What the reads that share a rare allele with the anchor say of its base at a position: -1 if one
+// of them has the consensus there, otherwise 1 if one has the anchor's base, 0 if none has either.
+// Each thread by itself.
+__device__ __noinline__ int verdict_of_strain(const Reads& reads, const Candidates& c,
+                                              const Msa& msa, int position) {
+    const int kept = *c.kept_count;
+    const int consensus = msa.consensus[position + msa.margin];
+    int verdict = 0;
+#pragma unroll 1
+    for (int place = 0; place < msa.length; ++place) {
+        if (!is_rare_allele(msa, place)) continue;
+#pragma unroll 1
+        for (int k = 0; k < kept; ++k) {
+            if (c.weight[k] == 0) continue;
+            const Row row = row_of(reads, c, k);
+            const int shared = place - row.shift, offset = position - row.shift;
+            if (shared < 0 || shared >= row.length || offset < 0 || offset >= row.length) continue;
+            if (base_at_offset(row, shared) != msa.anchor[place]) continue;
+            const int base = base_at_offset(row, offset);
+            if (base == consensus) return -1;
+            if (base == msa.anchor[position]) verdict = 1;
+        }
+    }
+    return verdict;
 }
 
 // Whether a candidate within the columns has a base that is an allele.

@@ -162,17 +162,61 @@ def carries_allele(
 
 
 @njit(nogil=True, cache=True)
+def is_rare_allele(
+    rules: Rules, ambiguous: NDArray[np.uint8], columns: Columns, position: Integer
+) -> bool | np.bool:
+    """Whether the anchor's base at a position is known, and an allele that few reads carry."""
+    column = position + rules.margin
+    own = columns.anchor[position]
+    return (
+        (columns.alleles[column] >> own) & 1 != 0
+        and not ambiguous[position]
+        and q20_reads(columns.sums, column, own) <= RARE_READS
+    )
+
+
+@njit(nogil=True, cache=True)
 def has_rare_allele(
     rules: Rules, length: Integer, ambiguous: NDArray[np.uint8], columns: Columns
-) -> bool:
-    """Whether a known base of the anchor is an allele that few reads carry."""
+) -> bool | np.bool:
+    """Whether any position of the anchor has a rare allele."""
+    found = False
     for position in range(length):
-        column = position + rules.margin
-        own = columns.anchor[position]
-        if (
-            (columns.alleles[column] >> own) & 1
-            and not ambiguous[position]
-            and q20_reads(columns.sums, column, own) <= RARE_READS
-        ):
-            return True
-    return False
+        found = found or is_rare_allele(rules, ambiguous, columns, position)
+    return found
+
+
+@njit(nogil=True, cache=True)
+def verdict_of_strain(
+    reads: ReadArrays,
+    rules: Rules,
+    length: Integer,
+    ambiguous: NDArray[np.uint8],
+    candidates: Alignments,
+    count: Integer,
+    columns: Columns,
+    position: Integer,
+) -> int:
+    """What the reads that share a rare allele with the anchor say of its base at a position.
+
+    Returns:
+        -1 if one of them has the consensus there, otherwise 1 if one has the anchor's base, 0 if
+        none has either.
+    """
+    consensus = columns.consensus[position + rules.margin]
+    verdict = 0
+    for place in range(length):
+        if not is_rare_allele(rules, ambiguous, columns, place):
+            continue
+        for i in range(count):
+            if (
+                not candidates.kept[i]
+                or base_under(reads, candidates, i, place) != columns.anchor[place]
+            ):
+                continue
+            base = base_under(reads, candidates, i, position)
+            if base == consensus:
+                return -1
+            if base == columns.anchor[position]:
+                verdict = 1
+    return verdict

@@ -34,7 +34,7 @@ def chain(
         out: folder of the outputs.
         sample: name of the sample; None: that of the first file.
         interleaved: whether files of ``reads`` hold both mates.
-        how: see ``How``.
+        how: ``backend``, ``threads``, ``memory`` and others, see ``ngsgpu.api.runs.How``.
 
     Returns:
         What was done: ``steps`` has name, command, time and outputs of each.

@@ -110,7 +110,7 @@ class Classifier:
         database: its folder.
         parameters: what decides the call of a read; as of ``ngsgpu classify`` by default.
         evidence: which species are accepted; likewise.
-        how: see ``How``.
+        how: ``backend``, ``threads``, ``memory`` and others, see ``ngsgpu.api.runs.How``.
 
     Raises:
         InputError: the database is missing or damaged.
@@ -185,7 +185,25 @@ def classify(
     phred_offset: PhredOffset = "auto",
     **how: Unpack[How],
 ) -> Calls:
-    """Classify the reads of one sample; see ``Classifier``, which keeps its database open."""
+    """Classify the reads of one sample, as ``ngsgpu classify``.
+
+    ``Classifier`` keeps its database open for more samples.
+
+    Args:
+        reads: single reads, first mates, or pairs.
+        mates: second mates.
+        database: its folder.
+        name: of the sample, for statistics and messages.
+        interleaved: whether files of ``reads`` hold both mates.
+        phred_offset: 33, 64, or ``auto``.
+        how: ``backend``, ``threads``, ``memory`` and others, see ``ngsgpu.api.runs.How``.
+
+    Returns:
+        The call of each read or pair.
+
+    Raises:
+        InputError: the reads cannot be read, or the database is missing or damaged.
+    """
     with Classifier(database, **how) as classifier:
         return classifier.classify(
             reads, mates, name=name, interleaved=interleaved, phred_offset=phred_offset

@@ -131,10 +131,10 @@ def count(
         min_count: k-mers that are less frequent are left out.
         count_bits: counts end at 65,535, or with 32 bits at 4,294,967,295.
         phred_offset: 33, 64, or ``auto``.
-        how: see ``How``.
+        how: ``backend``, ``threads``, ``memory`` and others, see ``ngsgpu.api.runs.How``.
 
     Raises:
-        NgsgpuError: as of ``count_files``.
+        NgsgpuError: see ``ngsgpu.kmers.count_files``.
     """
     options = run_options(how)
     parameters = CountParameters(k, min_quality, min_count, count_bits)

@@ -50,13 +50,13 @@ def correct(
         parameters: of CARE's method, the default, or of that by k-mers.
         interleaved: whether files of ``reads`` hold both mates.
         phred_offset: 33, 64, or ``auto``.
-        how: see ``How``.
+        how: ``backend``, ``threads``, ``memory`` and others, see ``ngsgpu.api.runs.How``.
 
     Returns:
         The corrected reads, or pairs, in the order of the input.
 
     Raises:
-        NgsgpuError: as of ``correct_files``.
+        NgsgpuError: see ``ngsgpu.correct.correct_files``.
     """
     more: dict[str, Any] = {"phred_offset": phred_offset}
     if parameters is not None:
@@ -83,13 +83,13 @@ def deplete(
         parameters: what is the host's, and what is kept.
         host: index of the host, made by ``ngsgpu deplete-index`` or ``ngsgpu.deplete.build_index``.
         interleaved: whether files of ``reads`` hold both mates.
-        how: see ``How``.
+        how: ``backend``, ``threads``, ``memory`` and others, see ``ngsgpu.api.runs.How``.
 
     Returns:
         The reads, or pairs, that are kept.
 
     Raises:
-        NgsgpuError: as of ``deplete_files``.
+        NgsgpuError: see ``ngsgpu.deplete.deplete_files``.
     """
     return _reads_of(
         partial(deplete_files, host, parameters=parameters), reads, mates, interleaved, how
@@ -113,13 +113,13 @@ def merge(
         parameters: of merging.
         interleaved: whether files of ``reads`` hold both mates.
         phred_offset: 33, 64, or ``auto``.
-        how: see ``How``.
+        how: ``backend``, ``threads``, ``memory`` and others, see ``ngsgpu.api.runs.How``.
 
     Returns:
         The merged reads; the other pairs are its ``unmerged``.
 
     Raises:
-        NgsgpuError: as of ``merge_files``.
+        NgsgpuError: see ``ngsgpu.merge.merge_files``.
     """
     options = run_options(how)
     with Folder() as folder:
@@ -156,13 +156,13 @@ def trim(
         parameters: what is trimmed and kept.
         interleaved: whether files of ``reads`` hold both mates.
         phred64: whether qualities are Phred+64.
-        how: see ``How``.
+        how: ``backend``, ``threads``, ``memory`` and others, see ``ngsgpu.api.runs.How``.
 
     Returns:
         The reads, or pairs, that are kept.
 
     Raises:
-        NgsgpuError: as of ``trim_files``.
+        NgsgpuError: see ``ngsgpu.trim.trim_files``.
     """
 
     def files(first: Any, out1: Any, second: Any, out2: Any, **more: Any) -> Any:
@@ -191,13 +191,13 @@ def assemble(
         single: more single reads, such as merged pairs.
         interleaved: whether files of ``reads`` hold both mates.
         phred_offset: 33, 64, or ``auto``.
-        how: see ``How``.
+        how: ``backend``, ``threads``, ``memory`` and others, see ``ngsgpu.api.runs.How``.
 
     Returns:
         The contigs.
 
     Raises:
-        NgsgpuError: as of ``assemble_files``.
+        NgsgpuError: see ``ngsgpu.assemble.contigs.assemble_files``.
     """
     options = run_options(how)
     with Folder() as folder:
@@ -227,7 +227,7 @@ def _reads_of(
         reads: see ``inputs_of``.
         mates: likewise.
         interleaved: likewise.
-        how: see ``How``.
+        how: ``backend``, ``threads``, ``memory`` and others, see ``ngsgpu.api.runs.How``.
     """
     options = run_options(how)
     with Folder() as folder:

@@ -81,7 +81,7 @@ def run(
     if samples is not None and (in2 or interleaved or sample):
         raise UsageError("`samples` names the files; omit `in2`, `interleaved` and `sample`")
     wanted = _steps(chain, steps, settings or [])
-    with open_run(run, lease=not dry_run) as (backend, options):
+    with open_run(run, lease=not dry_run) as options:
         from ngsgpu.chains.run import Runs
         from ngsgpu.classify.run.samples import one_sample, read_samples
 
@@ -93,7 +93,7 @@ def run(
         runs = Runs(wanted, Path(out), options, quiet=run.quiet)
         runs.check(found)
         if dry_run:
-            click.echo(f"backend  {backend}")
+            click.echo(f"backend  {options.backend} ({options.backend_note})")
             for own in found:
                 runs.show(own)
             return 0

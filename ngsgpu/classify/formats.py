@@ -44,6 +44,7 @@ class Format:
         help: of the option.
         names: of the option, if others than ``--`` and the name.
         metavar: placeholder of the file's name.
+        ending: of the names that wrappers and modules give its files.
     """
 
     name: str
@@ -52,6 +53,7 @@ class Format:
     help: str
     names: tuple[str, ...] = ()
     metavar: str = "FILE"
+    ending: str = ""
 
     def needs(self, kind: type) -> list[str]:
         """What its maker takes.
@@ -97,52 +99,70 @@ OURS: Final = (
         "ngsgpu.classify.outputs.reads:ReadTableWriter",
         "Table of calls, one line per read; -: standard output.",
         ("-o", "--out"),
+        ending="reads.tsv.gz",
     ),
     Format(
         "kraken_reads",
         "reads",
         "ngsgpu.classify.outputs.reads:KrakenLinesWriter",
         "Calls in Kraken's per-read format.",
+        ending="kraken2.classifiedreads.txt",
     ),
     Format(
         "report",
         "sample",
         "ngsgpu.classify.outputs.kraken:kraken_report",
         "Kraken-style report; name it SAMPLE.kraken2.report.txt for MultiQC.",
+        ending="kraken2.report.txt",
     ),
     Format(
         "mpa",
         "sample",
         "ngsgpu.classify.outputs.mpa:mpa_report",
         "Reads by lineage in MetaPhlAn's style, as of Kraken's --use-mpa-style.",
+        ending="mpa.txt",
     ),
     Format(
         "krona",
         "sample",
         "ngsgpu.classify.outputs.kraken:krona_text",
         "Krona text input (ktImportText).",
+        ending="krona.txt",
     ),
-    Format("cami", "sample", "ngsgpu.classify.outputs.cami:cami_profile", "CAMI profile."),
     Format(
-        "biom", "samples", "ngsgpu.classify.outputs.biom:biom_table", "BIOM table of all samples."
+        "cami",
+        "sample",
+        "ngsgpu.classify.outputs.cami:cami_profile",
+        "CAMI profile.",
+        ending="profile",
+    ),
+    Format(
+        "biom",
+        "samples",
+        "ngsgpu.classify.outputs.biom:biom_table",
+        "BIOM table of all samples.",
+        ending="biom",
     ),
     Format(
         "abundance",
         "sample",
         "ngsgpu.classify.outputs.tables:abundance_table",
         "Estimated abundances at --abundance-rank, also by genome size.",
+        ending="abundance.tsv",
     ),
     Format(
         "coverage",
         "sample",
         "ngsgpu.classify.outputs.tables:coverage_table",
         "Coverage of the reference sequences by mapped reads.",
+        ending="coverage.tsv",
     ),
     Format(
         "evidence",
         "sample",
         "ngsgpu.classify.outputs.tables:evidence_table",
         "Table of the species that reads look like: identity, reads, coverage, verdict.",
+        ending="evidence.tsv",
     ),
 )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Final, Literal
+from typing import Annotated, ClassVar, Final, Literal
 
 from ngsgpu.declared.options import flag, option
 from ngsgpu.declared.roles import Reads, Text, Written
@@ -107,6 +107,8 @@ class Compute:
     below.
     """
 
+    MAX_GPUS: ClassVar[int | None] = None
+    """GPUs that a run can use at most; None: no limit."""
     threads: Threads = 0
     backend: BackendOption = "auto"
     gpus: Gpus = None
@@ -130,6 +132,7 @@ class CountRun(Compute):
 class OneGpuRun(Compute):
     """A run that uses one GPU at most."""
 
+    MAX_GPUS = 1
     gpus: OneGpu = None
     gpu_memory: OneGpuMemory = None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 import click
 
@@ -13,10 +13,10 @@ from ngsgpu.cli.options import WORDS, Compute, PhredOffset, ThreadsRun, obey_qui
 from ngsgpu.errors import UsageError
 
 if TYPE_CHECKING:
-    from ngsgpu.device.backend import Backend
+    from ngsgpu.device.plan import HostPlan
     from ngsgpu.run.options import RunOptions
 
-_Number = TypeVar("_Number", int, float)
+T = TypeVar("T")
 
 
 def thread_count(threads: int) -> int:
@@ -38,20 +38,6 @@ def bytes_of(size: str | None) -> int | None:
 def phred(choice: PhredOffset) -> Literal["auto", 33, 64]:
     """The value of ``--phred-offset``."""
     return "auto" if choice == "auto" else 33 if choice == "33" else 64
-
-
-def number_or(word: str, text: str, kind: Callable[[str], _Number], option: str) -> _Number | None:
-    """A number, or None for the keyword that an option accepts instead.
-
-    Raises:
-        UsageError: it is neither.
-    """
-    if text == word:
-        return None
-    try:
-        return kind(text)
-    except ValueError:
-        raise UsageError(f"{option} must be {word} or a number, not {text!r}") from None
 
 
 def cpu_options(run: ThreadsRun, compress_level: int = 1) -> RunOptions:
@@ -81,7 +67,7 @@ def open_run(
     lease: bool = True,
     max_gpus: int | None = None,
     prepared_gpus: int | None = None,
-) -> Iterator[tuple[Backend, RunOptions]]:
+) -> Iterator[RunOptions]:
     """Choose the backend, lease its GPUs, and initialise them while Python imports the rest.
 
     What a command imports within the block, NumPy above all, is imported while CUDA starts.
@@ -90,7 +76,7 @@ def open_run(
         run: the options.
         kernels: modules with the kernels to load, see ``prepare_cuda``.
         lease: whether GPUs are leased and initialised.
-        max_gpus: maximum number of GPUs that the run can use.
+        max_gpus: maximum number of GPUs that the run can use, if not that of ``run``.
         prepared_gpus: maximum number of GPUs to initialise now.
     """
     from ngsgpu.device.backend import choose_backend
@@ -102,26 +88,72 @@ def open_run(
     obey_quiet(run.quiet)
     threads, memory = thread_count(run.threads), bytes_of(run.memory)
     gpu_memory = bytes_of(run.gpu_memory)
-    lease = lease and not run.dry_run
-    with choose_backend(run.backend, run.gpus, lease=lease, most=max_gpus) as chosen:
+    lease, most = lease and not run.dry_run, max_gpus or run.MAX_GPUS
+    with choose_backend(run.backend, run.gpus, lease=lease, most=most) as chosen:
         leased = len(chosen.gpus)
         if lease and leased:
             postpone_cupyx()
             prepare_cuda(leased if prepared_gpus is None else min(leased, prepared_gpus), *kernels)
-        yield (
-            chosen,
-            _options(
-                threads,
-                memory,
-                run.quiet,
-                backend=chosen.name,
-                may_fall_back=run.backend == "auto",
-                gpu_memory=gpu_memory,
-                gpus=max(1, leased),
-                backend_note=chosen.reason,
-                compress_level=run.compress_level,
-            ),
+        yield _options(
+            threads,
+            memory,
+            run.quiet,
+            backend=chosen.name,
+            may_fall_back=run.backend == "auto",
+            gpu_memory=gpu_memory,
+            gpus=max(1, leased),
+            backend_note=chosen.reason,
+            compress_level=run.compress_level,
         )
+
+
+class Plannable(Protocol):
+    """Options of a run that ``--dry-run`` only plans."""
+
+    @property
+    def dry_run(self) -> bool:
+        """Whether only the plan is wanted."""
+
+    @property
+    def quiet(self) -> bool:
+        """Whether only errors are printed."""
+
+
+def run_or_plan(
+    run: Plannable,
+    options: RunOptions,
+    stats: str | None,
+    work: Callable[[], T],
+    plan: Callable[[], HostPlan],
+) -> T | None:
+    """Do the work of a command and print its summary, or print its plan under ``--dry-run``.
+
+    Args:
+        run: the options.
+        options: of the run.
+        stats: file that gets the plan.
+        work: does it, and returns its statistics.
+        plan: plans the memory of it.
+
+    Returns:
+        The statistics; None if the plan was wanted.
+    """
+    if shows_plan(run, options, stats, plan):
+        return None
+    done = work()
+    say(done, run.quiet)
+    return done
+
+
+def shows_plan(
+    run: Plannable, options: RunOptions, stats: str | None, plan: Callable[[], HostPlan]
+) -> bool:
+    """Print the plan of a run under ``--dry-run``, and return whether it did; see `run_or_plan`."""
+    if run.dry_run:
+        from ngsgpu.run.plan import show_plan
+
+        show_plan(plan(), options, stats)
+    return run.dry_run
 
 
 def say(statistics: Any, quiet: bool) -> None:

@@ -165,6 +165,7 @@ def correct_anchor(
         high,
         forest.threshold,
         rules.variant_reads > 0,
+        rare,
     )
     complete = end
     if high:
@@ -187,6 +188,7 @@ def correct_anchor(
             high,
             forest.sure,
             False,
+            rare,
         )
         work.edit_hashes[record, 0] = edited_hash(work, reads, anchor, edit, end)
         work.edit_hashes[record, 1] = edited_hash(work, reads, anchor, end, complete)

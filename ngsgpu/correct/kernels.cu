@@ -132,8 +132,8 @@ __device__ void correct_anchor(const Reads& reads, const AmbiguousBases& all_amb
     // The edits, and for anchors that are not of high quality those of which others can be sure.
 #pragma unroll 1
     for (int complete = 0; complete < (high ? 1 : 2); ++complete) {
-        const int edits = decide(reads, weights, rules, msa, qualities,
-                                 replace || (complete && !by_forest), crowded, high, gap,
+        const int edits = decide(reads, weights, rules, c, msa, qualities,
+                                 replace || (complete && !by_forest), crowded, high, rare, gap,
                                  msa.ambiguous, complete ? sure : chosen,
                                  rules.variant_reads && !complete, changed, planes, results,
                                  block, thread);

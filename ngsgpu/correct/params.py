@@ -6,9 +6,10 @@ What kernels need is imported when it is used, since the command line imports th
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from dataclasses import field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from ngsgpu.declared.common import Mask, QualityBits, SetQuality
 from ngsgpu.declared.limits import MAX_AGREEING, MAX_READ_LENGTH
@@ -199,6 +200,16 @@ class CorrectionParameters:
         if self.classic and self.keep_variants is not None:
             raise UsageError("`classic` keeps no variants; leave out `keep_variants`")
 
+    def for_reads(self, bases: int, repeated: float = 0.0) -> Self:
+        """The same with a k-mer length that suits some reads, or with ``classic`` that of CARE.
+
+        Arguments are those of ``MinhashParameters.for_reads``.
+        """
+        own = self.minhash
+        if self.classic:
+            return dataclasses.replace(self, minhash=dataclasses.replace(own, kmer=own.k))
+        return dataclasses.replace(self, minhash=own.for_reads(bases, repeated))
+
     def chosen_model(self, *, with_qualities: bool = True) -> str:
         """The model for reads with or without qualities: ``none``, ``default`` or a file."""
         if self.model != "auto":
@@ -256,7 +267,7 @@ class CorrectionParameters:
         e = self.error_rate
         percent = math.ceil(100 * e - TOLERANCE) // 2 / 100
         return Rules(
-            kmer=self.minhash.kmer,
+            kmer=self.minhash.k,
             max_bucket_size=self.minhash.max_bucket_size(coverage),
             window=self.minhash.window(coverage),
             paired=int(paired),

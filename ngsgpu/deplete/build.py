@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ngsgpu.deplete.index import HostIndex, groups_for
 from ngsgpu.deplete.kmers import sample
@@ -29,15 +27,18 @@ from ngsgpu.deplete.stats import HostStatistics
 from ngsgpu.deplete.table import GROUP, fill
 from ngsgpu.device.memory import format_size
 from ngsgpu.device.plan import ABOUT, AT_LEAST, Allocation, HostPlan
-from ngsgpu.errors import InputError, UsageError
+from ngsgpu.errors import InputError
 from ngsgpu.io.compress.source import unpacked_size
-from ngsgpu.io.output.atomic import AtomicFile
+from ngsgpu.io.output.writer import OutputSet
 from ngsgpu.io.paths import Paths, listed
+from ngsgpu.io.text.batch import RecordBatch, Stretches, cut_sequences
 from ngsgpu.io.text.reader import read_batches
 from ngsgpu.pool import working
+from ngsgpu.run.driver import FilesDriver
 from ngsgpu.run.options import INTERPRETER_BYTES, RunOptions
 from ngsgpu.run.plan import reading_bytes
 from ngsgpu.run.progress import Progress, say_if_compiling
+from ngsgpu.run.steps import Run
 from ngsgpu.sequence.kmers import distinct
 
 _STRETCH: Final = 1 << 20
@@ -59,17 +60,9 @@ _COPIES: Final = 3
 
 _MAX_GROUPS: Final = (1 << 32) - 1
 
-
-class _Stretches(NamedTuple):
-    """Stretches of the sequences of a text: where they begin and stop, and their sequences end."""
-
-    data: NDArray[np.uint8]
-    bounds: list[tuple[int, int, int]]
-
-    @property
-    def letters(self) -> int:
-        """Letters of the pieces, line ends included."""
-        return sum(stop - begin for begin, stop, _ in self.bounds)
+_DRIVER: Final = FilesDriver(
+    IndexParameters, no_input="no sequences given; name FASTA files of the host"
+)
 
 
 def plan_index(
@@ -144,57 +137,97 @@ def build_index(
         UsageError: there is no file.
         HostMemoryError: the memory does not suffice.
     """
-    paths, exclude = listed(paths), listed(exclude)
-    parameters = parameters or IndexParameters()
-    options = options or RunOptions()
-    if not paths:
-        raise UsageError("no sequences given; name FASTA files of the host")
+    paths, options = _DRIVER.given(paths), options or RunOptions()
     say_if_compiling()
-    found, other = Parts(), Parts()
-    names = tuple(Path(path).name for path in paths)
-    with Progress(options.progress) as progress, found, other:
-        with progress.stage("indexing", unit="bases") as stage:
-            _read(paths, found, (found, other), parameters, options, stage.advance)
-        if exclude:
-            with progress.stage("reading what is excluded", unit="bases") as stage:
-                _read(exclude, other, (found, other), parameters, options, stage.advance)
-        return index_of(
-            _sort(found, other, parameters, options), parameters, sequences=found.sequences,
-            bases=found.bases, sources=names, keep_kmers=keep_kmers,
-        )  # fmt: skip
+    with Progress(options.progress) as progress:
+        run = Run(parameters or IndexParameters(), options, 33, progress)
+        return _built(run, paths, listed(exclude), keep_kmers)
+
+
+def index_files(
+    paths: Paths,
+    out: str | Path,
+    parameters: IndexParameters | None = None,
+    *,
+    exclude: Paths = (),
+    keep_kmers: bool = False,
+    stats: str | Path | None = None,
+    options: RunOptions | None = None,
+) -> HostStatistics:
+    """Index the k-mers of a host into a file; see ``build_index``, and ``write_index`` for errors.
+
+    Args:
+        paths: see ``build_index``.
+        out: file of the index.
+        parameters: see ``build_index``.
+        exclude: likewise.
+        keep_kmers: likewise.
+        stats: JSON file for the statistics.
+        options: threads, memory and progress.
+    """
+    own, other = _DRIVER.given(paths), listed(exclude)
+
+    def make(run: Run[IndexParameters]) -> HostIndex:
+        return _built(run, own, other, keep_kmers)
+
+    return write_index([*own, *other], out, make, parameters, stats=stats, options=options)
 
 
 def write_index(
-    index: HostIndex,
+    inputs: Paths,
     out: str | Path,
-    options: RunOptions,
+    make: Callable[[Run[IndexParameters]], HostIndex],
+    parameters: IndexParameters | None = None,
     *,
     stats: str | Path | None = None,
-    seconds: float = 0.0,
+    options: RunOptions | None = None,
 ) -> HostStatistics:
-    """Write an index, and the statistics of making it.
+    """Make an index and write it, with the statistics.
 
     Args:
-        index: the index.
-        out: its file.
-        options: of the run.
+        inputs: files that are read.
+        out: file of the index.
+        make: makes it.
+        parameters: for ``make``.
         stats: JSON file for the statistics.
-        seconds: that making the index took.
+        options: threads, memory and progress.
 
     Raises:
         OutputError: a file cannot be written; none is then.
         UsageError: the index would be a stream.
     """
-    statistics = HostStatistics.begun(
-        options, "cpu", index.parameters, index=index.describe(),
-        time_s={"total": round(seconds, 3)},
-    )  # fmt: skip
-    with ExitStack() as opened:
-        together = [opened.enter_context(AtomicFile(path)) for path in (stats,) if path is not None]
-        for file in together:
-            file.write(statistics.to_json().encode())
-        index.save(out, options.threads, together)
-    return statistics
+
+    def written(run: Run[IndexParameters], files: OutputSet) -> HostStatistics:
+        index = make(run)
+        index.write(files.files[0], run.options.threads)
+        return HostStatistics.begun(
+            run.options, "cpu", index.parameters, index=index.describe(), **run.entries()
+        )
+
+    return _DRIVER.run_files(
+        inputs, [out], written, parameters=parameters, options=options, stats=stats
+    )
+
+
+def _built(
+    run: Run[IndexParameters],
+    paths: Sequence[str | Path],
+    exclude: Sequence[str | Path],
+    keep_kmers: bool,
+) -> HostIndex:
+    parameters, options = run.parameters, run.options
+    found, other = Parts(), Parts()
+    names = tuple(Path(path).name for path in paths)
+    with found, other:
+        with run.progress.stage("indexing", unit="bases") as stage:
+            _read(paths, found, (found, other), parameters, options, stage.advance)
+        if exclude:
+            with run.progress.stage("reading what is excluded", unit="bases") as stage:
+                _read(exclude, other, (found, other), parameters, options, stage.advance)
+        return index_of(
+            _sort(found, other, parameters, options), parameters, sequences=found.sequences,
+            bases=found.bases, sources=names, keep_kmers=keep_kmers,
+        )  # fmt: skip
 
 
 def index_of(
@@ -254,12 +287,14 @@ def _read(
     """
     sampling = parameters.sampling()
 
-    def hashes(own: _Stretches) -> tuple[Hashes, int, int]:
-        room = np.empty(own.letters, dtype=np.uint64)
-        at = 0
-        for begin, stop, end in own.bounds:
-            at += sample(own.data, begin, stop, end, sampling, parameters.max_repeats, room[at:])
-        return distinct(room[:at]), own.letters, len(own.data)
+    def hashes(task: tuple[RecordBatch, Stretches]) -> tuple[Hashes, int, int]:
+        batch, own = task
+        letters, at = int((own.stop - own.begin).sum()), 0
+        room = np.empty(letters, dtype=np.uint64)
+        bounds = (own.begin.tolist(), own.stop.tolist(), batch.seq_end[own.record].tolist())
+        for begin, stop, end in zip(*bounds, strict=True):
+            at += sample(batch.data, begin, stop, end, sampling, parameters.max_repeats, room[at:])
+        return distinct(room[:at]), letters, len(batch.data)
 
     stretches = (own for path in paths for own in _stretches(path, options, found))
     text = 0
@@ -354,25 +389,15 @@ def _plan(parameters: IndexParameters, budget: int, *allocations: Allocation) ->
     )
 
 
-def _stretches(path: str | Path, options: RunOptions, found: Parts) -> Iterator[_Stretches]:
-    """The sequences of a file, in stretches of about equal size."""
+def _stretches(
+    path: str | Path, options: RunOptions, found: Parts
+) -> Iterator[tuple[RecordBatch, Stretches]]:
+    """The sequences of a file, in stretches."""
     sequences = 0
     for batch in read_batches(path, threads=options.threads, phred_offset=33):
         sequences += len(batch)
         found.bases += int(batch.seq_len.sum(dtype=np.int64))
-        own = _Stretches(batch.data, [])
-        room = _STRETCH
-        for start, end in zip(batch.seq_start.tolist(), batch.seq_end.tolist(), strict=True):
-            while start < end:
-                stop = min(end, start + room)
-                own.bounds.append((start, stop, end))
-                room -= stop - start
-                start = stop
-                if room == 0:
-                    yield own
-                    own, room = _Stretches(batch.data, []), _STRETCH
-        if own.bounds:
-            yield own
+        yield from ((batch, own) for own in cut_sequences(batch, _STRETCH))
     if sequences == 0:
         raise InputError(path, "the file contains no sequence", "download it again or remove it")
     found.sequences += sequences

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from io import FileIO
 from pathlib import Path
@@ -23,7 +22,7 @@ from ngsgpu.deplete.parts import Pages
 from ngsgpu.deplete.table import GROUP
 from ngsgpu.errors import InputError, UsageError
 from ngsgpu.io.mapped import map_file, open_regular
-from ngsgpu.io.output.atomic import AtomicFile, commit_all
+from ngsgpu.io.output.atomic import AtomicFile
 from ngsgpu.io.output.manifest import fields_of, has_shape, is_count, is_text, parse_json
 from ngsgpu.io.output.store import array_checksum
 
@@ -86,33 +85,36 @@ class HostIndex:
             "sources": list(self.sources),
         }
 
-    def save(self, path: str | Path, threads: int = 1, also: Sequence[AtomicFile] = ()) -> None:
+    def save(self, path: str | Path, threads: int = 1) -> None:
         """Write the file; it appears whole or not at all.
 
         Args:
             path: where.
             threads: that compute checksums.
-            also: complete files that appear together with it.
 
         Raises:
             OutputError: it cannot be written.
             UsageError: the path is a stream.
         """
+        with AtomicFile(path) as file:
+            self.write(file, threads)
+            file.commit()
+
+    def write(self, file: AtomicFile, threads: int) -> None:
+        """Write to a file that is open; see ``save``."""
+        if not file.takes_offsets:
+            raise UsageError(f"{file.path}: an index is mapped into memory; give a regular file")
         version = VERSION if self.hashes is None else WITH_KMERS
         header = {"format": FORMAT, "version": version, **self.describe()}
         names = list(self.sources)
         while len(json.dumps(names)) > _NAMES_BYTES:
             names.pop()
         header["sources"] = names
-        with AtomicFile(path) as file:
-            if not file.takes_offsets:
-                raise UsageError(f"{path}: an index is mapped into memory; give a regular file")
-            file.write(bytes(HEADER_BYTES))
-            header["crc32"] = self._write(self.table, file, threads)
-            if self.hashes is not None:
-                header["kmers_crc32"] = self._write(self.hashes, file, threads)
-            file.write_at(_sealed(header), 0)
-            commit_all([file, *also])
+        file.write(bytes(HEADER_BYTES))
+        header["crc32"] = self._write(self.table, file, threads)
+        if self.hashes is not None:
+            header["kmers_crc32"] = self._write(self.hashes, file, threads)
+        file.write_at(_sealed(header), 0)
 
     def _write(self, array: NDArray[Any], file: AtomicFile, threads: int) -> int:
         """Write an array; its checksum."""

@@ -155,21 +155,17 @@ __device__ __forceinline__ u8* put_record(u8* out, const Mates& mates, u32 unit,
 // L2), a group of 32 bytes for each sampled k-mer (from memory, at random places), 9 out per unit.
 // Operations: about 60 a base.
 extern "C" __global__ void __launch_bounds__(kThreads)
-    find_kept(const u8* raw1, const u32* line_end1, const u32* seq_start1, const u32* qual_start1,
-              const int* lengths1, u32 begin1, u32 record1, const u8* raw2, const u32* line_end2,
-              const u32* seq_start2, const u32* qual_start2, const int* lengths2, u32 begin2,
-              u32 record2, u32 step, u32 units,
-              const Rules* rules_in, const u8* classes_in, u8* kept, u32* offsets, u32* tile_bytes,
-              u64* counters) {
+    find_kept(MATES(const u8), u32 units, const Rules* rules_in, const u8* classes_in, u8* kept,
+              u32* offsets, u32* tile_bytes, u64* counters) {
     __shared__ u8 classes[256];
     __shared__ Sizes<kOutputs> bytes;
     __shared__ u32 counted[kCounters];
-    for (u32 i = threadIdx.x; i < 256; i += kThreads) classes[i] = classes_in[i];
+    load_table(classes_in, classes);
     if (threadIdx.x < kCounters) counted[threadIdx.x] = 0;
     clear_sizes<kOutputs>(bytes);
     __syncthreads();
-    const Mates first = {raw1, line_end1, seq_start1, qual_start1, lengths1, begin1, record1, step};
-    const Mates second = {raw2, line_end2, seq_start2, qual_start2, lengths2, begin2, record2, step};
+    const Mates first = FIRST_MATES;
+    const Mates second = SECOND_MATES;
     const Rules rules = *rules_in;
     const u32 lane = threadIdx.x & 31;
     for (u32 entry = threadIdx.x / 32; entry < kTileUnits; entry += kWarps) {
@@ -212,15 +208,12 @@ extern "C" __global__ void __launch_bounds__(kThreads)
 //
 // Grid and block as for find_kept. Bytes: the kept records in (from L2) and out.
 extern "C" __global__ void __launch_bounds__(kThreads)
-    write_kept(const u8* raw1, const u32* line_end1, const u32* seq_start1, const u32* qual_start1,
-               const int* lengths1, u32 begin1, u32 record1, const u8* raw2, const u32* line_end2,
-               const u32* seq_start2, const u32* qual_start2, const int* lengths2, u32 begin2,
-               u32 record2, u32 step, u32 units, const Rules* rules_in, const u8* kept, const u32* offsets,
-               const u32* tile_bytes, u8* out1, u8* out2, u32* totals) {
+    write_kept(MATES(const u8), u32 units, const Rules* rules_in, const u8* kept,
+               const u32* offsets, const u32* tile_bytes, u8* out1, u8* out2, u32* totals) {
     __shared__ u32 before[kOutputs];
     sum_before(tile_bytes, before, totals);
-    const Mates first = {raw1, line_end1, seq_start1, qual_start1, lengths1, begin1, record1, step};
-    const Mates second = {raw2, line_end2, seq_start2, qual_start2, lengths2, begin2, record2, step};
+    const Mates first = FIRST_MATES;
+    const Mates second = SECOND_MATES;
     const Rules rules = *rules_in;
     const u32 lane = threadIdx.x & 31;
     for (u32 entry = threadIdx.x / 32; entry < kTileUnits; entry += kWarps) {

@@ -14,9 +14,10 @@ from typing import Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.deplete.build import index_of, plan_kmers
+from ngsgpu.deplete.build import index_of, plan_kmers, write_index
 from ngsgpu.deplete.index import HostIndex, open_index
 from ngsgpu.deplete.parts import InMemory, parts_of
+from ngsgpu.deplete.stats import HostStatistics
 from ngsgpu.errors import UsageError
 from ngsgpu.run.options import RunOptions
 from ngsgpu.sequence.kmers import distinct
@@ -74,6 +75,26 @@ def combine_indexes(
         sources=tuple(name for own in sums for name in own.sources),
         keep_kmers=keep_kmers,
     )
+
+
+def combine_files(
+    operation: Operation,
+    paths: Sequence[str | Path],
+    out: str | Path,
+    *,
+    keep_kmers: bool = False,
+    options: RunOptions | None = None,
+) -> HostStatistics:
+    """Write the index of ``combine_indexes``, whose arguments and errors are the same.
+
+    Raises:
+        OutputError: the file ``out`` cannot be written.
+    """
+    return write_index(
+        paths, out,
+        lambda run: combine_indexes(operation, paths, keep_kmers=keep_kmers, options=run.options),
+        options=options,
+    )  # fmt: skip
 
 
 def _parts(operation: Operation, indexes: Sequence[HostIndex]) -> Iterator[NDArray[np.uint64]]:

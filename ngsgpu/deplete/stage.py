@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -110,10 +109,6 @@ class Depletion(RecordStage[DepletionStatistics]):
         self._index = index
         self._parameters = parameters
         self._lane = lane
-
-    def targets(self, lane: ReadFiles) -> Mapping[int, int]:
-        """See ``RecordStage``."""
-        return dict(enumerate(lane.outputs))
 
     def outputs(self, files: Outputs) -> Outputs:
         """See ``RecordStage``."""

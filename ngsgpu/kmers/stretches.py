@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.io.text.batch import RecordBatch
+from ngsgpu.io.text.batch import RecordBatch, cut_sequences
 from ngsgpu.io.text.diagnose import PhredOffset
 from ngsgpu.kmers.cpu import find_kmers
 from ngsgpu.kmers.params import CountParameters
@@ -37,34 +37,18 @@ class Stretches(NamedTuple):
 
 
 def stretches_of(batch: RecordBatch, k: int, most: int) -> Iterator[Stretches]:
-    """Cut a batch into stretches with at most ``most`` letters in all.
+    """Cut a batch into stretches, see ``cut_sequences``.
 
     Args:
         batch: records.
         k: length of a k-mer.
         most: maximum number of letters of the stretches that are handled at a time.
     """
-    begin, stop, low = batch.seq_start, batch.seq_end, batch.seq_start
-    quality = _NO_QUALITY if batch.qual_start is None else batch.qual_start
-    sizes = stop - begin
-    if sizes.max(initial=0) > most:
-        pieces = np.maximum(1, -(-sizes // most))
-        low = np.repeat(begin, pieces)
-        first = np.repeat(np.cumsum(pieces) - pieces, pieces)
-        begin = low + (np.arange(len(low)) - first) * most
-        stop = np.minimum(begin + most, np.repeat(stop, pieces))
-        quality = np.repeat(quality, pieces) if len(quality) else quality
-        sizes = stop - begin
-    rooms = np.maximum(0, sizes - np.where(begin == low, k - 1, 0))
-    ends = np.cumsum(sizes)
-    i = 0
-    while i < len(begin):
-        before = int(ends[i] - sizes[i])
-        j = max(i + 1, int(np.searchsorted(ends, before + most, side="right")))
-        yield Stretches(
-            batch.data, begin[i:j], stop[i:j], low[i:j], quality[i:j], int(rooms[i:j].sum())
-        )
-        i = j
+    for begin, stop, record in cut_sequences(batch, most):
+        low = batch.seq_start[record]
+        quality = _NO_QUALITY if batch.qual_start is None else batch.qual_start[record]
+        rooms = np.maximum(0, stop - begin - np.where(begin == low, k - 1, 0))
+        yield Stretches(batch.data, begin, stop, low, quality, int(rooms.sum()))
 
 
 def offset_to_read(parameters: CountParameters, phred_offset: PhredOffset) -> PhredOffset:

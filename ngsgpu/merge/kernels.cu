@@ -194,11 +194,6 @@ __device__ __forceinline__ void put_merged(Output* out, const Mates& mates1, u32
     });
 }
 
-// Copy a table of 256 bytes to shared memory; for a whole block.
-__device__ __forceinline__ void load_table(const u8* table, u8* shared) {
-    for (u32 i = threadIdx.x; i < 256; i += kThreads) shared[i] = table[i];
-}
-
 }  // namespace
 
 // Decide each pair, and the offset of its records within its tile's bytes of each output.
@@ -212,14 +207,10 @@ __device__ __forceinline__ void load_table(const u8* table, u8* shared) {
 // reads per warp. Bytes: bases and headers in (from L2), 16 out per pair. Operations: for reads of
 // L bases about L overlaps of 2 words and 12 instructions each, 10 per eight bases for packing.
 extern "C" __global__ void __launch_bounds__(kThreads)
-    find_overlaps(const u8* raw1, const u32* line_end1, const u32* seq_start1,
-                  const u32* qual_start1, const int* lengths1, u32 begin1, u32 record1,
-                  const u8* raw2, const u32* line_end2, const u32* seq_start2,
-                  const u32* qual_start2, const int* lengths2, u32 begin2, u32 record2, u32 step,
-                  u32 pairs, const Rules* rules_in, const Tables* tables_in, const u8* classes_in,
-                  u32 words, int* found,
-                  u32* offsets, u32* tile_bytes, u64* counters, u64* lengths, u64* inserts,
-                  u64* overlaps, u64* densities, u32 most) {
+    find_overlaps(MATES(const u8), u32 pairs, const Rules* rules_in, const Tables* tables_in,
+                  const u8* classes_in, u32 words, int* found, u32* offsets, u32* tile_bytes,
+                  u64* counters, u64* lengths, u64* inserts, u64* overlaps, u64* densities,
+                  u32 most) {
     extern __shared__ u32 room[];
     __shared__ u8 classes[256];
     __shared__ Sizes<kOutputs> bytes;
@@ -228,8 +219,8 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     if (threadIdx.x < kCounters) counted[threadIdx.x] = 0;
     clear_sizes<kOutputs>(bytes);
     __syncthreads();
-    const Mates mates1 = {raw1, line_end1, seq_start1, qual_start1, lengths1, begin1, record1, step};
-    const Mates mates2 = {raw2, line_end2, seq_start2, qual_start2, lengths2, begin2, record2, step};
+    const Mates mates1 = FIRST_MATES;
+    const Mates mates2 = SECOND_MATES;
     const Rules rules = *rules_in;
     const Tables tables = *tables_in;
     const u32 lane = threadIdx.x & 31, warp = threadIdx.x / 32;
@@ -313,19 +304,16 @@ extern "C" __global__ void __launch_bounds__(kThreads)
 // Grid and block as for find_overlaps. Bytes: the records in (from L2), the outputs out, and the
 // tables of scores (from L1). Operations: about 20 a byte.
 extern "C" __global__ void __launch_bounds__(kThreads)
-    write_records(const u8* raw1, const u32* line_end1, const u32* seq_start1,
-                  const u32* qual_start1, const int* lengths1, u32 begin1, u32 record1,
-                  const u8* raw2, const u32* line_end2, const u32* seq_start2,
-                  const u32* qual_start2, const int* lengths2, u32 begin2, u32 record2, u32 step,
-                  u32 pairs, const Rules* rules_in, const Tables* tables_in, const u8* classes_in,
-                  const int* found, const u32* offsets, const u32* tile_bytes,
-                  u8* merged, u8* single1, u8* single2, u32* totals, u64* counters) {
+    write_records(MATES(const u8), u32 pairs, const Rules* rules_in, const Tables* tables_in,
+                  const u8* classes_in, const int* found, const u32* offsets,
+                  const u32* tile_bytes, u8* merged, u8* single1, u8* single2, u32* totals,
+                  u64* counters) {
     __shared__ u8 classes[256];
     __shared__ u32 before[kOutputs];
     load_table(classes_in, classes);
     sum_before(tile_bytes, before, totals);
-    const Mates mates1 = {raw1, line_end1, seq_start1, qual_start1, lengths1, begin1, record1, step};
-    const Mates mates2 = {raw2, line_end2, seq_start2, qual_start2, lengths2, begin2, record2, step};
+    const Mates mates1 = FIRST_MATES;
+    const Mates mates2 = SECOND_MATES;
     const Rules rules = *rules_in;
     const Tables tables = *tables_in;
     const u32 lane = threadIdx.x & 31;

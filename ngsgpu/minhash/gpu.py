@@ -252,7 +252,7 @@ class _Builder:
         self._slots_on_device = slots_on_device
         self._keeping = keeping
         self.made = BuiltTables()
-        self._long_enough = _reads_with_kmers(reads, parameters.kmer)
+        self._long_enough = _reads_with_kmers(reads, parameters.k)
 
     def functions_that_fit(self) -> int:
         """Functions whose signatures, and then tables, fit into the arena in use; at least 1."""
@@ -368,7 +368,7 @@ def _sign(
 ) -> None:
     import cupy
 
-    max_kmers = max(1, reads.max_length - parameters.kmer + 1)
+    max_kmers = max(1, reads.max_length - parameters.k + 1)
     a_read = 16 * max_kmers
     if a_read > SHARED_BYTES:
         raise UnsuitableError(
@@ -386,7 +386,7 @@ def _sign(
             reads.struct,
             np.int64(0),
             np.int64(reads.reads),
-            np.int32(parameters.kmer),
+            np.int32(parameters.k),
             np.uint64(parameters.first_function + first),
             np.int32(max_kmers),
             pointers[0],

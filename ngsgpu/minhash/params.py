@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final
+import dataclasses
+from typing import Final, Self
 
 from ngsgpu.declared.limits import MAX_SEED
 from ngsgpu.declared.options import option, value
@@ -14,16 +15,24 @@ MAX_ENTRIES: Final = 16_384
 
 PLACE_BITS: Final = 8
 
+FEWEST_BASES: Final = 16
+MOST_BASES: Final = 20
+"""Of the k-mers of tables, where their length is chosen."""
+
+MANY_REPEATED: Final = 0.04
+"""Share of the k-mers in buckets of repeats from which the longest ones are chosen."""
+
 
 @parameters
 class MinhashParameters:
     """The search for overlapping reads (CARE, section 4.3.1)."""
 
-    kmer: int = option(
-        20,
+    kmer: int | None = option(
+        None,
         "K",
-        "k-mer length: of the minhash tables, 8 to 32; with --method spectrum 11 to 31, and by "
-        "default chosen by the size of the genome.",
+        "k-mer length: of the minhash tables, 8 to 32; with --method spectrum 11 to 31; auto: "
+        "chosen by the number of bases, 16 to 20, or by the size of the genome.",
+        word="auto",
         least=8,
         most=32,
     )
@@ -49,6 +58,28 @@ class MinhashParameters:
         most=MAX_ENTRIES,
     )
     seed: int = option(0, "N", "Seed of the hash functions.", least=0, most=MAX_SEED)
+
+    @property
+    def k(self) -> int:
+        """The k-mer length given or chosen (``for_reads``), otherwise the longest one."""
+        return MOST_BASES if self.kmer is None else self.kmer
+
+    def for_reads(self, bases: int, repeated: float = 0.0) -> Self:
+        """The same with a k-mer length that suits some reads.
+
+        Of 16 times as many k-mers as there are bases, hardly any meet by chance; the shorter they
+        are, the more reads with errors share some with others. But the more do copies of a repeat.
+
+        Args:
+            bases: of all reads.
+            repeated: share of their k-mers, of that length, that are in buckets of repeats.
+        """
+        if self.kmer is not None:
+            return self
+        wanted = (max(16 * bases - 1, 1).bit_length() + 1) // 2
+        if repeated > MANY_REPEATED:
+            wanted = MOST_BASES
+        return dataclasses.replace(self, kmer=min(max(FEWEST_BASES, wanted), MOST_BASES))
 
     @property
     def first_function(self) -> int:

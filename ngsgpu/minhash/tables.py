@@ -73,7 +73,7 @@ def build_tables(
         positions=np.empty((parameters.hashes, count + 1), dtype=np.uint16),
         slots=np.full((count, parameters.hashes), cpu.NO_SLOT, dtype=np.uint32),
     )
-    long_enough = _reads_with_kmers(reads, parameters.kmer)
+    long_enough = _reads_with_kmers(reads, parameters.k)
     entries = np.zeros(parameters.hashes, dtype=np.int64)
     buckets = np.zeros(parameters.hashes, dtype=np.int64)
     per_pass = _functions_per_pass(threads)
@@ -90,7 +90,7 @@ def build_tables(
             positions: NDArray[np.uint16] = positions,
         ) -> None:
             table = first + function
-            sorted_keys, ids = _sorted(keys[function], long_enough, 2 * parameters.kmer)
+            sorted_keys, ids = _sorted(keys[function], long_enough, 2 * parameters.k)
             entries[table], buckets[table] = cpu.fill_table(
                 sorted_keys,
                 ids,
@@ -130,7 +130,7 @@ def _sign(
         cpu.sign_reads(
             reads.arrays,
             *bounds,
-            parameters.kmer,
+            parameters.k,
             parameters.first_function + first_table,
             keys,
             positions,

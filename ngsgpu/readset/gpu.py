@@ -83,13 +83,7 @@ class DeviceReadSet:
     They are in GPU memory, except for those moved by ``keep_on_host``.
 
     Attributes:
-        planes: uint64, the two bit planes of all reads, concatenated.
-        plane_start: int64[reads], first word of each read; empty if all lengths are equal.
-        qualities: uint8, ``quality_bits`` bits per base, each read on a byte boundary.
-        quality_start: int64[reads], first byte of each read; empty if all lengths are equal.
-        lengths: int32[reads]; empty if all are equal.
-        uniform_length: the length of all reads, or -1.
-        quality_bits: 8, 2, 1, or 0 without qualities.
+        planes: see ``ReadArrays``, as for those up to ``quality_bits``.
         ambiguous: positions of letters other than ACGT.
         reads: number of reads.
         bases: number of bases.

@@ -71,6 +71,8 @@ class SampleSection:
     tables: list[tuple[str, Table]] = field(default_factory=list)
     figures: list[Plot] = field(default_factory=list)
     details: list[tuple[str, Table]] = field(default_factory=list)
+    number: int = 0
+    """Of the sample, from 0, for names of drawings."""
 
     def plot(self, svg: str, caption: str, *, is_wide: bool = False) -> None:
         """Add a figure.

@@ -6,8 +6,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from ngsgpu.report import words
 from ngsgpu.report.absent import is_present
 from ngsgpu.report.drawing import VARIANT_LABELS
+from ngsgpu.report.files import Json
 from ngsgpu.report.model import VARIANTS, FileSpec, Sample, SampleFiles, SampleResults, Study
 from ngsgpu.report.page import Column, Finding, Plot, SampleSection, Table
 from ngsgpu.report.spread import MANY_SAMPLES
@@ -51,21 +53,16 @@ class Stage(ABC):
             InputError: a file exists, but is damaged.
         """
 
-    def section(
-        self, results: SampleResults, number: int, *, is_brief: bool = False
-    ) -> SampleSection:
-        """Tables and figures of one sample; empty where there are none.
-
-        ``number`` is the sample's, for the names of figures. A brief section lacks those that
-        ``overlays`` has for all samples.
+    def fill(  # noqa: B027
+        self, section: SampleSection, results: SampleResults, *, is_brief: bool
+    ) -> None:
+        """Add tables and figures of one sample to its section, where there are any.
 
         Args:
+            section: of the sample, and empty.
             results: results of the sample.
-            number: number of the sample, from 0, for names of drawings.
-            is_brief: whether to show the main findings only.
+            is_brief: whether to leave out what ``overlays`` has for all samples.
         """
-        sample = results.sample
-        return SampleSection(sample.name, sample.label, sample.kind)
 
     def sections(self, samples: Sequence[SampleResults]) -> list[SampleSection]:
         """The sections of samples that have results, and of others from which they are expected.
@@ -73,16 +70,15 @@ class Stage(ABC):
         They are not expected of samples that were only classified, or failed.
         """
         brief = len(samples) > MANY_SAMPLES
-        made = [
-            (results, self.section(results, number, is_brief=brief))
-            for number, results in enumerate(samples)
-        ]
-        return [
-            section
-            for results, section in made
-            if not section.is_empty
-            or (self.is_expected and not results.sample.is_classified and not results.notes)
-        ]
+        made = []
+        for number, results in enumerate(samples):
+            own = results.sample
+            section = SampleSection(own.name, own.label, own.kind, number=number)
+            self.fill(section, results, is_brief=brief)
+            is_expected = self.is_expected and not own.is_classified and not results.notes
+            if is_expected or not section.is_empty:
+                made.append(section)
+        return made
 
     def figure(self, samples: Sequence[SampleResults]) -> Plot | None:
         """A figure of all samples, before their sections."""
@@ -106,6 +102,21 @@ class Stage(ABC):
     def columns(self, samples: Sequence[SampleResults]) -> list[Column]:
         """Columns of the table of main results."""
         return []
+
+
+def shares(heading: str, stats: Sequence[Json | None], part: str, whole: str) -> Column:
+    """A column of shares.
+
+    Args:
+        heading: of the column.
+        stats: statistics of each sample; None: there are none.
+        part: entry of what is a part.
+        whole: entry of what it is a part of.
+    """
+    cells = [
+        words.share(own.number(part), own.number(whole)) if own else words.NOTHING for own in stats
+    ]
+    return Column(heading, cells)
 
 
 def variants(

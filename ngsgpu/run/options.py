@@ -195,7 +195,6 @@ def on_backend(
     *,
     may_begin_again: Callable[[], bool] = lambda: True,
     gives_back: bool = True,
-    note: Callable[[str], object] = lambda backend: None,
 ) -> _Result:
     """Run on the backend of the options, or on the CPU if it may take over.
 
@@ -205,16 +204,13 @@ def on_backend(
         on_cpu: runs on the CPU, from the beginning.
         may_begin_again: whether the inputs can be read again and no output has been published.
         gives_back: whether nothing later in the run uses the GPUs.
-        note: called with the backend, ``cpu`` or ``cuda``, before it runs.
 
     Raises:
         DeviceError: the GPU failed, and the CPU may not take over.
     """
     if options.backend == "cpu":
-        note("cpu")
         return on_cpu()
     try:
-        note("cuda")
         return on_gpu()
     except DeviceError as error:
         if not (options.may_fall_back and may_begin_again()):
@@ -224,7 +220,6 @@ def on_backend(
     _LOG.warning("%s; continuing on the CPU", cause)
     if gives_back:
         leave_gpus(options.gpus)
-    note("cpu")
     return on_cpu()
 
 

@@ -66,12 +66,6 @@ class Stage:
             self.count += units
             self._view.update(self)
 
-    def set_total(self, total: int) -> None:
-        """Set the total number of units once it is known."""
-        with self._lock:
-            self.total = total
-            self._view.update(self)
-
     @property
     def seconds(self) -> float:
         """Time since the stage started."""

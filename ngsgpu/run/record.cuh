@@ -24,6 +24,21 @@ struct Records {
     __device__ __forceinline__ u32 number(u32 unit) const { return record + unit * step; }
 };
 
+// The first parameters of kernels, which ``record_arguments`` gives: the records of both mates, and how
+// far those of one unit and the next are apart; and what Records are made of.
+#define MATES(Byte)                                                                        \
+    Byte *raw1, const u32 *line_end1, const u32 *seq_start1, const u32 *qual_start1,       \
+        const int *lengths1, u32 begin1, u32 record1, Byte *raw2, const u32 *line_end2,    \
+        const u32 *seq_start2, const u32 *qual_start2, const int *lengths2, u32 begin2,    \
+        u32 record2, u32 step
+#define FIRST_MATES {raw1, line_end1, seq_start1, qual_start1, lengths1, begin1, record1, step}
+#define SECOND_MATES {raw2, line_end2, seq_start2, qual_start2, lengths2, begin2, record2, step}
+
+// Copy a table of 256 bytes to shared memory; for a whole block.
+__device__ __forceinline__ void load_table(const u8* table, u8* shared) {
+    for (u32 i = threadIdx.x; i < 256; i += kThreads) shared[i] = table[i];
+}
+
 // Where the bytes of a warp go.
 struct WarpOutput {
     u8* bytes;

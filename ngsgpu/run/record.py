@@ -101,9 +101,9 @@ class RecordStage(ABC, Generic[S]):
         """Look at the first records before anything is decided; gives back all of them."""
         return batches
 
-    @abstractmethod
     def targets(self, lane: ReadFiles) -> Mapping[int, int]:
         """For each output of the stage that a lane has, the index of its file."""
+        return dict(enumerate(lane.outputs))
 
     def outputs(self, files: Outputs) -> Outputs:
         """Where the pieces go: the files, or what changes the bytes on their way to them."""
@@ -121,9 +121,13 @@ class RecordStage(ABC, Generic[S]):
     def on_cpu(self, task: Task) -> Made:
         """Decide some units; called by several threads at once."""
 
-    @abstractmethod
     def on_gpu(self, chunk_bytes: int) -> RecordKernels:
-        """The kernels on the current GPU, for chunks of files of this size."""
+        """The kernels on the current GPU, for chunks of files of this size.
+
+        Raises:
+            UnsuitableError: there are none.
+        """
+        raise UnsuitableError(f"{self.WORK} runs on the CPU; use `backend='cpu'`")
 
     def gpu_room(self, memory: int) -> int:
         """Bytes that a limit of GPU memory leaves for the records.

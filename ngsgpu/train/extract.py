@@ -129,8 +129,9 @@ def _record(
         if run.reads.reads == 0:
             raise InputError(in1[0], "it holds no reads", "give the simulated reads")
         run.fill_unknown()
-        coverage = parameters.coverage or max(1.0, estimate_coverage(run.count()))
-        reads = run.reads
+        estimated = max(1.0, estimate_coverage(run.count()))
+        reads, parameters = run.reads, run.parameters
+        coverage = parameters.coverage or estimated
         tables = build_tables(reads, parameters.minhash, threads=threads)
     # Trees that change nothing: they only have what they would decide on described.
     forests = Forests(no_trees(0), no_trees(0), fixed_coverage(coverage))

@@ -12,6 +12,7 @@ The keys of a command in ``commands.toml``:
     params            options that wrappers take as parameters by name
     leaves            options that this use does not take
     inputs, outputs   files by parameter, see `File`; ``inputs`` may leave out those of ``[files]``
+    formats           whether it writes the formats of ngsgpu/classify/formats.py, or leaves them
     not_in_nextflow   files that the Nextflow module leaves out
     not_in_galaxy     files that the Galaxy tool leaves out
     examples          rules of the wrapper's test; see ``wrappers``
@@ -32,6 +33,7 @@ from typing import Any
 import jinja2
 
 from ngsgpu import __version__
+from ngsgpu.classify.formats import OURS
 from ngsgpu.cli import app
 from ngsgpu.cli.adapter import Command, commands_below
 from ngsgpu.declared.parameters import Parameter
@@ -242,8 +244,19 @@ def stages() -> tuple[Stage, ...]:
     for name, own in table().items():
         if "examples" in own:
             command = commands()[own.get("command", name)]
-            found.append(Stage(name, command, _like(own, command) | own))
+            found.append(Stage(name, command, _with_formats(_like(own, command) | own)))
     return tuple(found)
+
+
+def _with_formats(entry: dict[str, Any]) -> dict[str, Any]:
+    """The keys with the formats of classification, where these are outputs or left out."""
+    files = {own.name: {"suffix": own.ending} for own in OURS}
+    if entry.get("formats"):
+        given = {name: files.get(name, {}) | own for name, own in entry["outputs"].items()}
+        return entry | {"outputs": files | given}
+    if "formats" in entry:
+        return entry | {"leaves": [*entry["leaves"], *files]}
+    return entry
 
 
 def _like(entry: dict[str, Any], command: Command) -> dict[str, Any]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gzip
+import inspect
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -175,6 +177,21 @@ def test_packages_are_functions_and_packages() -> None:
     assert package.correct.correct_files is correct_files  # type: ignore[attr-defined]
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         package.nothing()  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["open", "correct", "merge", "trim", "deplete", "classify", "assemble", "count", "chain"],
+)
+def test_help_describes_the_function_and_all_parameters(name: str) -> None:
+    function = getattr(package, name)
+    text, own = inspect.getdoc(function), getattr(ngsgpu.api, name)
+    assert text is not None and text.splitlines()[0] == (own.__doc__ or "").splitlines()[0]
+    assert inspect.signature(function) == inspect.signature(own)
+    head, _, entries = text.partition("\nArgs:\n")
+    entries = entries.partition("\n\n")[0]
+    assert re.findall(r"^    (\w+): \S", entries, re.M) == list(inspect.signature(own).parameters)
+    assert "Raises:" in text and ("The package:" in text) == inspect.ismodule(function), head
 
 
 def test_importing_the_package_imports_nothing_else() -> None:

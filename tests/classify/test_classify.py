@@ -34,6 +34,7 @@ from tests.support.classify.runs import (
     QUERY,
     contents,
     expected_rows,
+    misread,
     outputs_in,
     rows,
     run,
@@ -439,18 +440,6 @@ def test_candidate_files_that_do_not_belong_together(
     files["l", 1].write_bytes(whole[:-40] + bytes([whole[-40] ^ 1]) + whole[-39:])
     refused([("l", 0), ("l", 1)], "damaged")
     assert not (tmp_path / "merged.tsv").exists()
-
-
-def misread(sequence: str, errors: float, source: random.Random) -> str:
-    """With as many substitutions as insertions and deletions together."""
-    found = []
-    for base in sequence:
-        drawn = source.random() / errors
-        if drawn < 0.5:
-            found.append(source.choice("ACGT"))
-        elif not 0.5 <= drawn < 0.75:
-            found.append(base + source.choice("ACGT") * (drawn < 1))
-    return "".join(found)
 
 
 def test_long_reads(tmp_path: Path, backend: str):

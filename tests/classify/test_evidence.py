@@ -81,7 +81,7 @@ def near(row: Row, hits: int) -> Row:
 
 @st.composite
 def reads(draw: st.DrawFn) -> list[tuple[Row, int]]:
-    """Candidates of reads, and ``SketchParameters.expected_hits``; some reads several times."""
+    """Candidates of reads, and ``expected_hits``; some reads several times."""
     found = []
     for _ in range(draw(st.integers(0, 12))):
         targets = draw(st.permutations(range(len(TARGETS))))[: draw(st.integers(0, 3))]
@@ -281,7 +281,8 @@ def test_candidates_give_way(
     accepted = Acceptance(
         np.array(level, np.uint8), np.array(counted, np.int64), np.zeros(7, np.int32)
     )
-    left, acceptance = weigh(best, accepted, RULES)
+    left, acceptance = best.copy(), np.empty(len(sample), dtype=np.uint8)
+    weigh(left, accepted, RULES, acceptance)
     for i, (row, _) in enumerate(sample):
         around = [row[0], *near(row[1:], row[0][1])] if row else []
         assert acceptance[i] == max((level[target] for target, _ in around), default=ACCEPTED)
@@ -342,7 +343,7 @@ def test_doubtful_calls_go_up(taxonomy: Taxonomy) -> None:
 )
 def test_parameters_are_parts(name: str) -> None:
     for value in (-0.1, 1.5):
-        with pytest.raises(UsageError, match=f"`{name}` must be from 0 to "):
+        with pytest.raises(UsageError, match=f"`{name}` must be (auto or )?from 0 to "):
             replace(EvidenceParameters(), **{name: value})
 
 

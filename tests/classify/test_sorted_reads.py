@@ -7,21 +7,21 @@ import itertools
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 from ngsgpu.classify.database.database import Database
-from ngsgpu.classify.params import OutputRules
-from ngsgpu.classify.run import cpu_run
+from ngsgpu.classify.params import EvidenceParameters, OutputRules
+from ngsgpu.classify.run import cpu_run, two_pass
 from ngsgpu.classify.run.pipeline import Classifier
 from ngsgpu.classify.run.samples import SampleOutputs, one_sample
 from ngsgpu.classify.run.sorted_reads import SortedReads
 from ngsgpu.errors import InputError
 from ngsgpu.run.options import RunOptions
+from ngsgpu.run.record import Task
 from tests.support.classify.world import World
 from tests.support.commands import Commands
 from tests.support.io.records import write
@@ -114,11 +114,13 @@ def test_several_samples_lanes_and_compressed_files(
         assert gzip.decompress((tmp_path / f"{name}.fq.gz").read_bytes()) == chosen(own, others)
 
 
-def test_a_stream(world: World, database: Database, tmp_path: Path) -> None:
-    """Standard input is stored; standard output gets the reads."""
+@pytest.mark.parametrize("more", [(), ONE_PASS])
+def test_a_stream(world: World, database: Database, tmp_path: Path, more: tuple[str, ...]) -> None:
+    """Standard input is stored for two passes; standard output gets the reads."""
     records = texts(world.reads)
     table = tmp_path / "calls.tsv"
     words = ["classify", "-d", database.path, "-i", "-", "-o", table, "--classified-out", "-", "-q"]
+    words += more
     done = subprocess.run(
         [sys.executable, "-m", "ngsgpu", *map(str, words), "--backend", "cpu"],
         input=b"".join(records), capture_output=True, check=False,
@@ -136,7 +138,6 @@ def test_a_stream(world: World, database: Database, tmp_path: Path) -> None:
             ["-i", "A", "--unclassified-out", "O", "--unclassified-out2", "P"],
             "--unclassified-out2 is for mates in two files",
         ),
-        (["-i", "A", "--classified-out", "A"], "A: is named as input and output"),
         (["-i", "A", "--classified-out", "O", "-o", "O"], "O"),
         (
             ["-i", "A", "--only-partition", "0", "--candidates", "C", "--classified-out", "O"],
@@ -180,16 +181,21 @@ def test_a_file_that_changes(
     out = tmp_path / "out.fq"
 
     class Changing(SortedReads):
-        def write(self, *how: Any) -> None:
-            moved = tmp_path / "moved"
-            shutil.copy(reads, moved)
-            with moved.open("ab") as file:
-                file.write(reads.read_bytes())
-            moved.replace(reads)
-            super().write(*how)
+        changed = False
+
+        def take(self, queries: int) -> Iterator[Task]:
+            if not self.changed:
+                self.changed = True
+                moved = tmp_path / "moved"
+                shutil.copy(reads, moved)
+                with moved.open("ab") as file:
+                    file.write(reads.read_bytes())
+                moved.replace(reads)
+            return super().take(queries)
 
     monkeypatch.setattr(cpu_run, "SortedReads", Changing)
-    classifier = Classifier(database, rules=OutputRules(), options=RunOptions(threads=2))
+    rules = OutputRules(evidence=EvidenceParameters())
+    classifier = Classifier(database, rules=rules, options=RunOptions(threads=2))
     sample = one_sample([str(reads)], [], interleaved=False, name="own")
     with pytest.raises(InputError, match="changed during the run"):
         classifier.classify([sample], SampleOutputs(classified_out=str(out)))
@@ -229,3 +235,38 @@ def test_few_bytes_may_be_kept(
                   "--classified-out", out, "-q")  # fmt: skip
     assert done.status == 0, done.err
     assert out.read_bytes() == chosen(records, called(table))
+
+
+@pytest.mark.parametrize(
+    "most", [{"MOST_QUERIES": 7}, {"MOST_BASES": 900}, {"MOST_QUERIES": 10**6}]
+)
+@pytest.mark.parametrize("units", [1, 5])
+@pytest.mark.parametrize("share", [0.0, 0.25])
+def test_groups_of_blocks(
+    world: World,
+    database: Database,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    most: dict[str, int],
+    units: int,
+    share: float,
+) -> None:
+    """In memory and in a file, calls and records are those of all queries together."""
+    records = texts(world.reads)
+    reads = write(tmp_path / "reads.fq", b"".join(records))
+    sample = one_sample([str(reads)], [], interleaved=False, name="own")
+
+    def done(name: str, options: RunOptions) -> list[bytes]:
+        files = {"reads": "r", "classified_out": "c", "unclassified_out": "u"}
+        paths = {own: str(tmp_path / f"{name}.{end}") for own, end in files.items()}
+        rules = OutputRules(evidence=EvidenceParameters())
+        Classifier(database, rules=rules, options=options).classify(
+            [sample], SampleOutputs(**paths)
+        )
+        return [Path(path).read_bytes() for path in paths.values()]
+
+    whole = done("whole", RunOptions())
+    monkeypatch.setattr(two_pass, "SHARE_OF_MEMORY", share)
+    for name, value in most.items():
+        monkeypatch.setattr(two_pass, name, value)
+    assert done("parts", RunOptions(threads=2, units_per_task=units, chunk_bytes=3000)) == whole

@@ -34,6 +34,7 @@ from ngsgpu.classify.params import (
     SketchParameters,
 )
 from ngsgpu.classify.query.engine import Engine
+from ngsgpu.classify.sketch.cpu import expected_hits
 from ngsgpu.cli import main
 from ngsgpu.errors import InputError, UsageError
 from ngsgpu.run.options import RunOptions
@@ -178,8 +179,8 @@ def test_hits_that_are_expected():
     ones, twos = full.hit_scale, half.hit_scale
     assert ones == (112, 112, 21)
     assert twos.chance * 2 == twos.unit
-    shares = full.expected_hits(lengths, none) / ones.unit
-    assert (half.expected_hits(lengths, none) / twos.unit == shares / 2).all()
+    shares = expected_hits(lengths, none, full.kmer, full.hit_scale) / ones.unit
+    assert (expected_hits(lengths, none, half.kmer, half.hit_scale) / twos.unit == shares / 2).all()
 
 
 @pytest.mark.parametrize("partitions", [1, 2])

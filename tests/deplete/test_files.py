@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 
 from ngsgpu.deplete import DepletionParameters, IndexParameters, open_index, stage
+from ngsgpu.deplete.build import index_files
 from ngsgpu.deplete.index import HEADER_BYTES, _sealed
 from ngsgpu.deplete.table import GROUP, contains
-from ngsgpu.errors import InputError
+from ngsgpu.errors import InputError, OutputError, UsageError
 from ngsgpu.jit import interpreted
 from tests.support.commands import Commands, names
 from tests.support.deplete.world import World, texts, write_sequences
@@ -209,8 +210,22 @@ def test_refusals(tmp_path: Path, index: Path, ngsgpu: Commands) -> None:
     assert "--min-bases must be auto or 1" in refused(ngsgpu, "-d", index, *common, "-a", 0)
     assert "--min-share must be" in refused(ngsgpu, "-d", index, *common, "-r", 1.5)
     assert "-o was given 0 times" in refused(ngsgpu, "-d", index, "-i", reads)
-    assert "input and output" in refused(ngsgpu, "-d", index, "-i", reads, "-o", index)
     assert not out.exists()
+
+
+def test_an_index_and_its_statistics_appear_together(tmp_path: Path, index: Path) -> None:
+    host, own = tmp_path / "host.fa", tmp_path / "own.idx"
+    made = index_files(host, own, stats=tmp_path / "own.json")
+    assert own.read_bytes() == index.read_bytes()
+    assert json.loads((tmp_path / "own.json").read_text())["index"] == made.index
+    before = names(tmp_path)
+    with pytest.raises(OutputError, match="none"):
+        index_files(host, tmp_path / "other.idx", stats=tmp_path / "none" / "own.json")
+    with pytest.raises(UsageError, match="mapped into memory"):
+        index_files(host, "/dev/null")
+    with pytest.raises(UsageError, match="input and output"):
+        index_files(host, host)
+    assert names(tmp_path) == before
 
 
 def test_index_refusals(tmp_path: Path, ngsgpu: Commands) -> None:

@@ -67,6 +67,56 @@ def test_truth_in_small_blocks(
     assert_same(found, expected)
 
 
+TRUE_READS = {
+    "two FASTQ files": (2, "fastq", "{name} {mate}:N:0", False),
+    "two FASTA files": (2, "fasta", "{name}", False),
+    "interleaved": (1, "fastq", "{name}", False),
+    "interleaved, wrapped, compressed": (1, "fasta", "{name}", True),
+    "in another order": (-1, "fastq", "{name}/{mate}", False),
+}
+
+
+@pytest.mark.parametrize("form", TRUE_READS)
+def test_truth_as_reads(
+    form: str, paths: Files, pairs: files.Pairs, expected: CorrectionEvaluation
+) -> None:
+    count, kind, header, compressed = TRUE_READS[form]
+
+    def record(row: int, mate: int) -> str:
+        name = header.format(name=pairs.names[row], mate=mate + 1)
+        read = pairs.truth[mate][row].decode()
+        if kind == "fastq":
+            return f"@{name}\n{read}\n+\n{'I' * len(read)}\n"
+        return f">{name}\n{read[:7]}\n{read[7:]}\n" if len(read) > 7 else f">{name}\n{read}\n"
+
+    rows = range(len(pairs.names))
+    if count == 2:
+        texts = ["".join(record(row, mate) for row in rows) for mate in range(2)]
+    else:
+        texts = ["".join(record(row, mate) for row in rows[::count] for mate in range(2))]
+    truth = []
+    for number, text in enumerate(texts):
+        truth.append(paths["truth"].with_name(f"truth{number}.{kind}"))
+        data = text.encode()
+        truth[-1].write_bytes(gzip.compress(data) if compressed else data)
+    found = evaluate(paths, truth=truth)
+    assert_same(found, expected)
+    assert found.truth_in_step is form.startswith("interleaved")
+
+
+def test_truth_as_reads_of_interleaved_pairs(
+    paths: Files, pairs: files.Pairs, expected: CorrectionEvaluation
+) -> None:
+    both = {}
+    for name, reads in (("in1", pairs.before), ("out1", pairs.after), ("truth", pairs.truth)):
+        both[name] = paths["truth"].with_name(f"{name}.both.fq")
+        names = [name for name in pairs.names for _ in range(2)]
+        in_order = [read for mates in zip(*reads, strict=True) for read in mates]
+        both[name].write_bytes(files.fastq(names, in_order))
+    found = evaluate_correction(**both, interleaved=True)
+    assert_same(found, expected)
+
+
 def test_truth_in_another_order(
     paths: Files, pairs: files.Pairs, expected: CorrectionEvaluation
 ) -> None:
@@ -249,7 +299,12 @@ class TestRefusals:
             evaluate(paths)
 
     def test_truth_is_no_sam(self, paths: Files) -> None:
-        with pytest.raises(InputError, match=r"in1\.fq, line 2: this is not a SAM record"):
+        paths["truth"].write_text(f"{files.HEADER}name 1\n")
+        with pytest.raises(InputError, match=r"truth\.sam, line 3: this is not a SAM record"):
+            evaluate(paths)
+
+    def test_truth_of_other_reads(self, paths: Files) -> None:
+        with pytest.raises(InputError, match=r"record 2: .* no record among the true reads"):
             evaluate(paths, truth=paths["in1"])
 
     def test_truncated_sam(self, paths: Files) -> None:

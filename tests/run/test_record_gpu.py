@@ -208,8 +208,11 @@ def parameters_of(package: str, kernel: str) -> list[str]:
     """Names of a kernel's parameters, from its source."""
     source = (ROOT / "ngsgpu" / package / "kernels.cu").read_text()
     found = re.search(rf"\b{kernel}\((.*?)\)\s*\{{", source, re.DOTALL)
-    assert found is not None
-    return [re.findall(r"\w+", one)[-1] for one in found[1].split(",")]
+    shared = (ROOT / "ngsgpu/run/record.cuh").read_text().replace("\\\n", " ")
+    mates = re.search(r"#define MATES\(Byte\)(.*)", shared)
+    assert found is not None and mates is not None
+    names = re.sub(r"\bMATES\([\w ]+\)", mates[1], found[1]).split(",")
+    return [re.findall(r"\w+", one)[-1] for one in names]
 
 
 def check_launches(gpu: Gpu, package: str, kernels: Sequence[str], batch: ResultBatch) -> None:

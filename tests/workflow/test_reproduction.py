@@ -17,6 +17,7 @@ import yaml
 
 from benchmarks.peers.classifiers import PROGRAMS
 from benchmarks.peers.commands import COMMANDS
+from scripts.fetch_truth import manifest
 from tests.support.report import write_note
 from tests.support.workflow import ROOT, Snakemake, jobs, write_program
 
@@ -93,6 +94,19 @@ def test_each_small_study_ends_in_a_page(
     # ngsgpu always takes part.
     assert counted[runs] >= 1
     assert "write_report" not in counted
+
+
+def test_reads_of_known_variants(snakemake: Snakemake, reproduction: Path) -> None:
+    for entry in (entry for entry in manifest() if entry.set == "giab-chr20"):
+        for name in entry.file.split(","):
+            path = reproduction / entry.set / name
+            path.parent.mkdir(exist_ok=True)
+            path.touch()
+    where = "config/reproduce/real-correction/full.yaml"
+    data = f"data={reproduction}"
+    done = snakemake("--dry-run", "--configfile", where, "--config", data)
+    assert done.returncode == 0, done.stderr
+    assert {"judge_mapped", "set_beside"} <= set(jobs(done.stdout))
 
 
 def test_programs_that_are_not_here_are_told(snakemake: Snakemake, reproduction: Path) -> None:

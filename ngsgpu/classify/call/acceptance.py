@@ -64,26 +64,7 @@ def near_to(hits: Integer, rules: QueryRules) -> Integer:
     return (np.int64(hits) - rules.near_hits) * rules.difference
 
 
-def weigh(
-    best: CandidateArrays, accepted: Acceptance, rules: QueryRules
-) -> tuple[CandidateArrays, NDArray[np.uint8]]:
-    """Drop candidates of rejected and of rare species if there are others near the best.
-
-    Args:
-        best: candidates of the reads, not changed.
-        accepted: species of the sample that were accepted or rejected.
-        rules: thresholds of the queries.
-
-    Returns:
-        The candidates, and the highest acceptance of those near the best, uint8[n]; ``ACCEPTED``
-        for reads without candidates.
-    """
-    left = best.copy()
-    acceptance = np.full(len(best.target), ACCEPTED, dtype=np.uint8)
-    _weigh(left, accepted, rules, acceptance)
-    return left, acceptance
-
-
+@njit(nogil=True, cache=True)
 def raise_rank(
     call: NDArray[np.int32],
     acceptance: NDArray[np.uint8],
@@ -92,7 +73,7 @@ def raise_rank(
     target_node: NDArray[np.int32],
     lineages: NDArray[np.int32],
     rules: QueryRules,
-    least: int,
+    least: Integer,
 ) -> None:
     """Raise calls of reads with only rejected species to above species or genus, or discard them.
 
@@ -100,39 +81,54 @@ def raise_rank(
         call: int32[n], changed.
         acceptance: uint8[n], of the candidates near the best.
         hits: int32[n], of the best candidate.
-        expected: int64[n], see ``SketchParameters.expected_hits``.
+        expected: int64[n], see ``expected_hits``.
         target_node: int32[t].
         lineages: int32[nodes, ranks].
         rules: highest rank of calls, and the unit of ``expected``.
         least: minimum fraction of shared k-mers, in millionths.
     """
-    rows = np.flatnonzero((acceptance < ACCEPTED) & (call >= 0))
-    shared = above_chance.function(hits[rows], rules) * PER_MILLION
-    enough = shared >= expected[rows] * least
-    call[rows[~enough]] = -1
-    rows = rows[enough]
-    nodes = len(lineages)
-    is_sequence = call[rows] >= nodes
-    node = np.where(is_sequence, target_node[np.maximum(call[rows] - nodes, 0)], call[rows])
-    call[rows[node < 0]] = -1
-    is_known = node >= 0
-    rows, node, is_sequence = rows[is_known], node[is_known], is_sequence[is_known]
-    rejected = np.where(acceptance[rows] == GENUS_ACCEPTED, SPECIES, GENUS)[:, None]
-    rank, lineage = np.arange(lineages.shape[1]), lineages[node]
-    above = (lineage >= 0) & (rank > rejected) & (rank <= rules.highest)
-    lifted = np.where(above.any(axis=1), lineage[np.arange(len(rows)), above.argmax(axis=1)], -1)
-    lowest = np.argmax(lineage >= 0, axis=1)
-    is_low = is_sequence | (lowest <= rejected[:, 0])
-    call[rows[is_low]] = lifted[is_low]
+    nodes, ranks = lineages.shape
+    for i in range(call.size):
+        if call[i] < 0 or acceptance[i] >= ACCEPTED:
+            continue
+        node = call[i] if call[i] < nodes else target_node[call[i] - nodes]
+        if node < 0 or not reaches(hits[i], expected[i], rules, least):
+            call[i] = -1
+            continue
+        rejected = SPECIES if acceptance[i] == GENUS_ACCEPTED else GENUS
+        lowest = 0
+        while lowest < ranks and lineages[node, lowest] < 0:
+            lowest += 1
+        if call[i] < nodes and rejected < lowest < ranks:
+            continue
+        call[i] = -1
+        for rank in range(rejected + 1, min(rules.highest + 1, ranks)):
+            if lineages[node, rank] >= 0:
+                call[i] = lineages[node, rank]
+                break
 
 
 @njit(nogil=True, cache=True)
-def _weigh(best, accepted, rules, acceptance):  # type: ignore[no-untyped-def]
-    """Move candidates that count to the front in rows with an accepted one near the best."""
+def weigh(
+    best: CandidateArrays,
+    accepted: Acceptance,
+    rules: QueryRules,
+    acceptance: NDArray[np.uint8],
+) -> None:
+    """Drop candidates of rejected and of rare species if there are others near the best.
+
+    Args:
+        best: candidates of the reads; changed.
+        accepted: species of the sample that were accepted or rejected.
+        rules: thresholds of the queries.
+        acceptance: uint8[n], output: the highest acceptance of those near the best; ``ACCEPTED``
+            for reads without candidates.
+    """
     target, hits, window_begin, window_end, taxon = best
     level, reads, _ = accepted
     most = target.shape[1]
     for i in range(target.shape[0]):
+        acceptance[i] = ACCEPTED
         if target[i, 0] < 0:
             continue
         near = REJECTED

@@ -18,6 +18,8 @@ next rank of the lineage. Both are off for MetaCache's calls.
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -26,6 +28,7 @@ from ngsgpu.classify.call.results import CalledReads
 from ngsgpu.classify.params import PER_MILLION, QueryRules
 from ngsgpu.classify.query.engine import Engine
 from ngsgpu.classify.query.queries import CandidateArrays, QueryBlock
+from ngsgpu.classify.sketch.cpu import expected_hits
 from ngsgpu.jit import Integer, njit
 from ngsgpu.taxonomy.ranks import SPECIES
 
@@ -46,38 +49,55 @@ def call_block(
         accepted: see ``ngsgpu.classify.call.evidence``; None: all are.
         doubtful_confidence: see there.
     """
-    best, acceptance = block.candidates, None
-    if accepted is not None:
-        best, acceptance = weigh(best, accepted, engine.rules)
-    expected = engine.sketch.expected_hits(block.length1, block.length2)
-    call = np.empty(len(block), dtype=np.int32)
-    place = np.empty(len(block), dtype=np.int64)
-    call_queries(
-        best, expected, engine.lineages, engine.node_rank, engine.target_node,
-        np.zeros(0, dtype=np.uint8) if kept is None else kept,
-        np.zeros(0, dtype=np.int32) if accepted is None else accepted.least,
-        engine.rules, call, place,
+    best = block.candidates
+    found = np.empty((5, len(block)), dtype=np.int32)
+    _call_all(
+        best if accepted is None else best.copy(), block.length1, block.length2,
+        engine.sketch.kmer, engine.sketch.hit_scale, engine.lineages, engine.node_rank,
+        engine.target_node, _NO_TARGETS if kept is None else kept,
+        _ALL_ACCEPTED if accepted is None else accepted, engine.rules,
+        round(doubtful_confidence * PER_MILLION), found,
     )  # fmt: skip
-    row, there = np.arange(len(block)), place >= 0
-    column = np.maximum(place, 0)
+    return CalledReads(block, *found)
 
-    def chosen(array: NDArray[np.int32], otherwise: int) -> NDArray[np.int32]:
-        return np.where(there, array[row, column], np.int32(otherwise))
 
-    score = chosen(best.hits, 0)
-    if acceptance is not None:
-        raise_rank(
-            call, acceptance, score, expected, engine.target_node, engine.lineages,
-            engine.rules, round(doubtful_confidence * PER_MILLION),
-        )  # fmt: skip
-    return CalledReads(
-        queries=block,
-        call=call,
-        score=score,
-        target=chosen(best.target, -1),
-        window_begin=chosen(best.window_begin, 0),
-        window_end=chosen(best.window_end, 0),
+_NO_TARGETS: Final = np.zeros(0, dtype=np.uint8)
+_ALL_ACCEPTED: Final = Acceptance(
+    _NO_TARGETS, np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int32)
+)
+
+
+@njit(nogil=True, cache=True)
+def _call_all(  # type: ignore[no-untyped-def]
+    best, length1, length2, kmer, scale, lineages, node_rank, target_node, kept, accepted, rules,
+    doubtful, found,
+):  # fmt: skip
+    """All that ``call_block`` does, so that threads seldom wait for Python's lock.
+
+    ``found`` has the fields of ``CalledReads``, a row each.
+    """
+    call, score, target, window_begin, window_end = (
+        found[0], found[1], found[2], found[3], found[4],
+    )  # fmt: skip
+    queries = call.size
+    expected = expected_hits(length1, length2, kmer, scale)
+    acceptance = np.empty(queries, dtype=np.uint8)
+    if accepted.level.size > 0:
+        weigh(best, accepted, rules, acceptance)
+    place = np.empty(queries, dtype=np.int64)
+    call_queries(
+        best, expected, lineages, node_rank, target_node, kept, accepted.least, rules, call, place
     )
+    for i in range(queries):
+        score[i] = window_begin[i] = window_end[i] = 0
+        target[i] = -1
+        if place[i] >= 0:
+            score[i] = best.hits[i, place[i]]
+            target[i] = best.target[i, place[i]]
+            window_begin[i] = best.window_begin[i, place[i]]
+            window_end[i] = best.window_end[i, place[i]]
+    if accepted.level.size > 0:
+        raise_rank(call, acceptance, score, expected, target_node, lineages, rules, doubtful)
 
 
 @njit(nogil=True, cache=True)
@@ -110,7 +130,7 @@ def call_queries(
 
     Args:
         best: their candidates.
-        expected: int64[n], see ``SketchParameters.expected_hits``.
+        expected: int64[n], see ``expected_hits``.
         lineages: int32[nodes, ranks], each node's taxon at each rank, or -1.
         node_rank: uint8[nodes].
         target_node: int32[targets], each target's taxon, or -1.

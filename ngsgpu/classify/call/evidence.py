@@ -7,7 +7,7 @@ can. So, before reads are called:
 
 1. A read shares the fraction (hits - 1) / (expected - 1) of its k-mers with a candidate, where
    ``expected`` are the hits of the read in an identical sequence
-   (``SketchParameters.expected_hits``). One hit is chance.
+   (``expected_hits``). One hit is chance.
 2. The evidence for a species is the median of this fraction over the reads with at least
    ``near_hits`` hits whose best candidates are all from this species. The identity of the species
    to its references is (evidence / c) ** (1 / k), where c allows for errors in reads: the highest
@@ -145,7 +145,7 @@ class SpeciesEvidence:
 
         Args:
             best: their candidates.
-            expected: int64[n], see ``SketchParameters.expected_hits``.
+            expected: int64[n], see ``expected_hits``.
         """
         _count(best.target, best.hits, expected, self.species, self.rules, self.counts)
 

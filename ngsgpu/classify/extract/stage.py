@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +13,7 @@ from ngsgpu.classify.extract.calls import CallReader, Calls
 from ngsgpu.classify.extract.kernels import first_other, is_among
 from ngsgpu.classify.extract.params import ExtractionParameters
 from ngsgpu.device.plan import HostPlan
-from ngsgpu.errors import UnsuitableError, UsageError
+from ngsgpu.errors import UsageError
 from ngsgpu.io.inputs import ReadFiles, pair_inputs, plan_lanes
 from ngsgpu.io.paths import Paths
 from ngsgpu.io.text.copy import kept_records
@@ -24,9 +23,6 @@ from ngsgpu.run.plan import plan_records
 from ngsgpu.run.record import Made, RecordDriver, RecordStage, Task
 from ngsgpu.run.statistics import RunStatistics
 from ngsgpu.taxonomy.tree import Taxonomy
-
-if TYPE_CHECKING:
-    from ngsgpu.run.record_gpu import RecordKernels
 
 
 @dataclass(slots=True, kw_only=True)
@@ -160,10 +156,6 @@ class Extraction(RecordStage[ExtractionStatistics]):
         self._calls, self._taxids = calls, taxids
         self._parameters, self._lane = parameters, lane
 
-    def targets(self, lane: ReadFiles) -> Mapping[int, int]:
-        """See ``RecordStage``."""
-        return dict(enumerate(lane.outputs))
-
     def no_counts(self) -> NDArray[np.int64]:
         """Units, and those that are kept."""
         return np.zeros(2, dtype=np.int64)
@@ -199,14 +191,6 @@ class Extraction(RecordStage[ExtractionStatistics]):
                 f"call {calls.first + other + 1:,} is of {shown!r}, and the read in "
                 f"{lane.inputs[0]} is another"
             )
-
-    def on_gpu(self, chunk_bytes: int) -> RecordKernels:
-        """See ``RecordStage``.
-
-        Raises:
-            UnsuitableError: nothing is computed.
-        """
-        raise UnsuitableError("extraction runs on the CPU; use `backend='cpu'`")
 
     def statistics(
         self, options: RunOptions, backend: str, counts: NDArray[np.int64]

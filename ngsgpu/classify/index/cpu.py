@@ -127,7 +127,6 @@ def _has_more_taxa(
 @njit(nogil=True, cache=True)
 def _condense_part(
     pairs: NDArray[np.uint64],
-    entry_shift: Integer,
     limits: Limits,
     first_window: NDArray[np.uint32],
     taxon: NDArray[np.int32],
@@ -138,7 +137,6 @@ def _condense_part(
 
     Args:
         pairs: uint64, sorted.
-        entry_shift: key bits in entries.
         limits: rules for keeping locations.
         first_window: see ``WindowTaxa``.
         taxon: see ``WindowTaxa``.
@@ -284,9 +282,8 @@ def _index_of_parts(
             span = slice(part_start[part], part_start[part + 1])
             _sort_part(words[span], spare, part_shift, counts)
             sizes[part + 1] = _condense_part(
-                words[span], part_shift, limits, taxa.first_window, taxa.taxon, words[span],
-                held[span],
-            )  # fmt: skip
+                words[span], limits, taxa.first_window, taxa.taxon, words[span], held[span]
+            )
 
     map_all(threads, condense, range(threads), name="index")
     np.cumsum(sizes, axis=0, out=sizes)

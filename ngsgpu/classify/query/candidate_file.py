@@ -65,6 +65,7 @@ class CandidateHeader:
         candidates: maximum candidates per query.
         insert_size: as in ``QueryParameters``.
         lowest: as in ``QueryParameters``.
+        read_errors: per base, as the qualities of long reads say; 0 if they do not.
     """
 
     sample: str
@@ -74,10 +75,13 @@ class CandidateHeader:
     candidates: int
     insert_size: int
     lowest: str
+    read_errors: float = 0.0
 
     def line(self) -> bytes:
         """The first line of the file, a checksum of itself last."""
         values = {"format": FORMAT, "version": VERSION, **asdict(self)}
+        if not self.read_errors:
+            del values["read_errors"]
         values["crc32"] = isal_zlib.crc32(json.dumps(values).encode())
         return json.dumps(values).encode() + b"\n"
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import mmap
 from collections.abc import Sequence
+from copy import copy
 from functools import cached_property
 
 import numpy as np
@@ -25,6 +26,7 @@ from ngsgpu.classify.query.cpu import (
     sketch_queries,
 )
 from ngsgpu.classify.query.queries import CandidateArrays, Queries, QueryBlock
+from ngsgpu.classify.sketch.cpu import expected_hits
 from ngsgpu.errors import UsageError
 from ngsgpu.taxonomy.ranks import RANK_CODES
 from ngsgpu.taxonomy.tree import root_only
@@ -92,6 +94,12 @@ class Engine:
             if like is None
             else [own._replace(taxon=self._taxa(own.target)) for own in like.partitions]
         )
+
+    def allowing(self, left_by_errors: float) -> Engine:
+        """The same with calls for reads with other errors; see ``__init__``."""
+        other = copy(self)
+        other.rules = self._rules(left_by_errors)
+        return other
 
     def _rules(self, left_by_errors: float) -> QueryRules:
         parameters = self.parameters
@@ -165,6 +173,11 @@ class Engine:
     def target_node(self) -> NDArray[np.int32]:
         """int32[targets], each target's taxon or -1."""
         return np.array(self.database.targets.node)
+
+    def expected_hits(self, block: QueryBlock) -> NDArray[np.int64]:
+        """Hits of queries in an identical sequence, int64[n]; see ``sketch.cpu.expected_hits``."""
+        sketch = self.sketch
+        return expected_hits(block.length1, block.length2, sketch.kmer, sketch.hit_scale)
 
     def find_candidates(self, queries: Queries) -> QueryBlock:
         """Find the best candidates of queries in all partitions.

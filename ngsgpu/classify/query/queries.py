@@ -5,6 +5,7 @@ A query is a read, or a pair of mates.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
@@ -150,6 +151,27 @@ class QueryBlock:
     def bases(self) -> int:
         """Of all queries."""
         return int(self.length1.sum(dtype=np.int64) + self.length2.sum(dtype=np.int64))
+
+
+def concatenate(blocks: Sequence[QueryBlock]) -> QueryBlock:
+    """One block of the queries of several, which are all pairs or all single reads."""
+    if len(blocks) == 1:
+        return blocks[0]
+    sizes = [own.names.size for own in blocks]
+    shifts = np.cumsum([0, *sizes[:-1]])
+    fields = {
+        name: np.concatenate([getattr(own, name) for own in blocks]) for name in _OF_QUERIES[2:]
+    }
+    for name in _OF_QUERIES[:2]:
+        places = zip(blocks, shifts, strict=True)
+        fields[name] = np.concatenate([getattr(own, name) + shift for own, shift in places])
+    lists = zip(*(own.candidates for own in blocks), strict=True)
+    return QueryBlock(
+        names=np.concatenate([own.names for own in blocks]),
+        candidates=CandidateArrays(*map(np.concatenate, lists)),
+        paired=blocks[0].paired,
+        **fields,
+    )
 
 
 @njit(nogil=True, cache=True)

@@ -10,7 +10,7 @@ import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ngsgpu.classify.call.acceptance import Acceptance
 from ngsgpu.classify.call.coverage import CoverageCounter
 from ngsgpu.classify.call.cpu import call_block
-from ngsgpu.classify.call.evidence import LEAST_KEPT, SpeciesEvidence, errors_that_leave
+from ngsgpu.classify.call.evidence import SpeciesEvidence
 from ngsgpu.classify.call.results import CalledReads, SampleTotals, count_windows
 from ngsgpu.classify.outputs.given import (
     COUNT_WINDOWS,
@@ -31,7 +31,8 @@ from ngsgpu.classify.outputs.given import (
 from ngsgpu.classify.params import OutputRules
 from ngsgpu.classify.query.candidate_file import END_BLOCK, CandidateHeader, encode_block
 from ngsgpu.classify.query.engine import Engine
-from ngsgpu.classify.query.queries import QueryBlock
+from ngsgpu.classify.query.queries import QueryBlock, concatenate
+from ngsgpu.classify.run.errors import Estimate, ReadErrors, warn_of_errors, with_errors
 from ngsgpu.classify.run.samples import ClassificationStatistics, SampleOutputs
 from ngsgpu.classify.run.sorted_reads import SortedReads
 from ngsgpu.classify.run.two_pass import TwoPass
@@ -40,8 +41,8 @@ from ngsgpu.io.inputs import ReadFiles
 from ngsgpu.io.output.writer import OutputGroup
 from ngsgpu.io.text.sample import ReadSample
 from ngsgpu.pool import working
-from ngsgpu.run.long_reads import LONG
 from ngsgpu.run.options import RunOptions
+from ngsgpu.run.record import Task
 from ngsgpu.run.trimming import warn_of_adapters
 from ngsgpu.taxonomy.ranks import NO_RANK, rank_name
 
@@ -68,9 +69,10 @@ class TargetFilter:
 
 @dataclass(frozen=True, slots=True)
 class _Called:
-    """Result of a task: the lines of some queries, and their counts."""
+    """Result of a task: the lines and records of some queries by output, and their counts."""
 
     texts: list[NDArray[np.uint8]]
+    copies: list[tuple[str, NDArray[np.uint8]]]
     reads: CalledReads
     bases: int
 
@@ -88,13 +90,16 @@ class SampleRun:
 
     Attributes:
         sampled: the sample of the reads, which those who read them take.
-        sorted_reads: takes the calls of reads that are written; None if none are.
+        errors: the first reads, which they take, too.
+        sorted_reads: has the records of reads that are written; None if none are.
         given: results of the sample; None if only candidates were written.
         gpu_memory: for the statistics.
-        WRITING: share of the threads that compress beside those that classify.
+        WRITING: share of the threads that compress beside those that look up features.
+        READS_ONCE: whether records go with their queries where these are looked at once.
     """
 
     WRITING: ClassVar[float] = 0.5
+    READS_ONCE: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -108,16 +113,14 @@ class SampleRun:
         self._engine = engine
         self._lanes = lanes
         self.sampled = ReadSample()
+        self.errors = ReadErrors()
         self.sorted_reads: SortedReads | None = None
         if outputs.records:
-            self.sorted_reads = SortedReads(lanes, outputs.records, options)
+            again = rules.is_two_pass or not self.READS_ONCE
+            self.sorted_reads = SortedReads(lanes, outputs.records, options, again=again)
         self._name = name
         self._paths = outputs.named()
         self._rules = rules
-        evidence = rules.evidence
-        self._doubtful_confidence = evidence.doubtful_confidence * evidence.left_by_errors(
-            engine.sketch.kmer
-        )
         self._options = options
         given = ReadsGiven(engine.labels, rules.columns)
         self._lines: dict[str, LineMaker] = {
@@ -128,6 +131,7 @@ class SampleRun:
         self._counts_windows = any(COUNT_WINDOWS.intersection(own) for own in needs.values())
         self.given: SampleGiven | None = None
         self.gpu_memory: dict[str, int] = {}
+        self._seconds: dict[str, float] = {}
         self._dropped = 0
         self._evidence: SpeciesEvidence | None = None
         for name, own in needs.items():
@@ -145,11 +149,13 @@ class SampleRun:
 
         The outputs are complete then, and get their names with those of the group.
         """
-        begin = time.monotonic()
+        self._begin = time.monotonic()
         names = list(self._paths)
+        # Features are looked up before anything is written.
+        share = 1.0 if self._rules.is_two_pass else self.WRITING
         with group.outputs(
             [self._paths[name] for name in names],
-            threads=max(1, int(self._options.threads * self.WRITING)),
+            threads=max(1, int(self._options.threads * share)),
             compression_level=self._options.compress_level,
         ) as outputs:
             self._outputs = outputs
@@ -161,10 +167,12 @@ class SampleRun:
                     totals = self._classify_twice(items, find)
                 else:
                     totals = self._classify_once(items, find, TargetFilter())
-                self._warn_of_errors(totals)
+                if self._evidence is not None:
+                    evidence, kmer = self._rules.evidence, self._engine.sketch.kmer
+                    warn_of_errors(totals, self._evidence.errors_or_strangers(evidence, kmer), kmer)
                 self.given = SampleGiven(self._engine, self._rules, totals, self._evidence)
                 self._write_reports(self.given)
-            statistics = self._statistics(totals, begin)
+            statistics = self._statistics(totals)
             if "stats" in self._paths:
                 self._write("stats", statistics.to_json().encode())
             return statistics
@@ -184,23 +192,35 @@ class SampleRun:
     ) -> SampleTotals:
         if len(self._engine.numbers) != 1:
             raise UsageError("`candidate_file` is for one partition: give `only_partition`")
-        self._write("candidates", self._header().line())
         counted = self._new_totals()
 
         def work(item: _Item) -> tuple[bytes, QueryBlock]:
             block = find(item)
             return encode_block(block), block
 
-        with self._working(work, items) as done:
-            for encoded, block in done:
-                self._write("candidates", encoded)
+        def encoded(done: Iterator[tuple[bytes, QueryBlock]]) -> Iterator[bytes]:
+            for data, block in done:
                 counted.queries += len(block)
                 counted.bases += block.bases
                 counted.paired |= block.paired
+                yield data
+
+        with self._working(work, items) as done:
+            for data in self._behind_header(encoded(done)):
+                self._write("candidates", data)
         self._write("candidates", END_BLOCK)
         return counted
 
-    def _header(self) -> CandidateHeader:
+    def _behind_header(self, blocks: Iterator[bytes]) -> Iterator[bytes]:
+        """The header, which waits until the first reads have said how many errors they have."""
+        waiting = []
+        while not self.errors.is_full and (block := next(blocks, None)) is not None:
+            waiting.append(block)
+        yield self._header(self.errors.estimate()).line()
+        yield from waiting
+        yield from blocks
+
+    def _header(self, estimate: Estimate | None = None) -> CandidateHeader:
         parameters = self._engine.parameters
         return CandidateHeader(
             sample=self._name,
@@ -210,6 +230,7 @@ class SampleRun:
             candidates=parameters.candidates,
             insert_size=parameters.insert_size,
             lowest=parameters.lowest,
+            read_errors=0.0 if estimate is None else estimate.errors or 0.0,
         )
 
     def _counters(self) -> tuple[CoverageCounter | None, SpeciesEvidence | None]:
@@ -226,7 +247,9 @@ class SampleRun:
     def _target_filter(
         self, counter: CoverageCounter | None, evidence: SpeciesEvidence | None
     ) -> TargetFilter:
-        """The targets that count, and those accepted."""
+        """The targets that count, and those accepted; the first pass is over."""
+        self._seconds["first_pass"] = round(time.monotonic() - self._begin, 3)
+        self.allow_for(self.errors.estimate())
         kept = accepted = None
         if counter is not None:
             dropped = counter.dropped(self._rules.coverage_share)
@@ -255,10 +278,10 @@ class SampleRun:
                     if counter is not None:
                         counter.add(best)
                     if evidence is not None:
-                        expected = self._engine.sketch.expected_hits(block.length1, block.length2)
+                        expected = self._engine.expected_hits(block)
                         evidence.add(best, expected)
             target_filter = self._target_filter(counter, evidence)
-            return self._classify_once(second.blocks(self._engine), unchanged, target_filter)
+            return self._classify_once(second.groups(self._engine), concatenate, target_filter)
 
     def _new_totals(self) -> SampleTotals:
         calls = len(self._engine.taxonomy) + len(self._engine.target_node)
@@ -277,22 +300,25 @@ class SampleRun:
         for name, maker in self._lines.items():
             self._write(name, maker.header())
 
-        def work(item: Any) -> _Called:
-            block = find(item)
+        def work(item: tuple[Any, list[Task]]) -> _Called:
+            queries, tasks = item
+            block = find(queries)
             reads = call_block(
                 self._engine, block, target_filter.kept, target_filter.accepted,
                 self._doubtful_confidence,
             )  # fmt: skip
             texts = [maker.text(reads) for maker in self._lines.values()]
-            return _Called(texts, reads, block.bases)
+            copies = []
+            if self.sorted_reads is not None:
+                copies = self.sorted_reads.copies(tasks, reads.call >= 0)
+            return _Called(texts, copies, reads, block.bases)
 
-        with self._working(work, items) as done:
+        with self._working(work, self._with_records(items)) as done:
             for called in done:
-                for name, text in zip(self._lines, called.texts, strict=True):
-                    self._write(name, text)
+                for name, text in (*zip(self._lines, called.texts, strict=True), *called.copies):
+                    if len(text):
+                        self._write(name, text)
                 totals.add(called.reads.call, called.bases)
-                if self.sorted_reads is not None:
-                    self.sorted_reads.add(called.reads.call >= 0)
                 totals.paired |= called.reads.queries.paired
                 if len(first_window) > 0:
                     count_windows(
@@ -300,8 +326,15 @@ class SampleRun:
                         called.reads.window_end, first_window, totals.window_reads,
                     )  # fmt: skip
         if self.sorted_reads is not None:
-            self.sorted_reads.write(self._outputs.write, self._index)
+            self.sorted_reads.check_end()
         return totals
+
+    def _with_records(self, items: Iterator[Any]) -> Iterator[tuple[Any, list[Task]]]:
+        """Items, with their records if these are written."""
+        for item in items:
+            records = self.sorted_reads
+            queries = sum(map(len, item)) if isinstance(item, list) else len(item)
+            yield item, [] if records is None else list(records.take(queries))
 
     def _write_reports(self, given: SampleGiven) -> None:
         for own in self._formats:
@@ -309,7 +342,7 @@ class SampleRun:
             what = SamplesGiven([(given.sample, given.tree)]) if alone else given
             self._write(own.name, own.make(what).encode())
 
-    def _statistics(self, totals: SampleTotals, begin: float) -> ClassificationStatistics:
+    def _statistics(self, totals: SampleTotals) -> ClassificationStatistics:
         engine, options = self._engine, self._options
         database = engine.database
         return ClassificationStatistics.begun(
@@ -337,26 +370,20 @@ class SampleRun:
             dropped_targets=self._dropped,
             adapters=self._adapters(),
             gpu_memory=self.gpu_memory,
-            time_s={"total": round(time.monotonic() - begin, 3)},
+            time_s=self._seconds | {"total": round(time.monotonic() - self._begin, 3)},
         )
 
-    def _warn_of_errors(self, totals: SampleTotals) -> None:
-        """Warn if errors in long reads may be why species do not pass."""
-        if self._evidence is None or totals.bases < LONG * max(1, totals.queries):
-            return
+    @property
+    def _doubtful_confidence(self) -> float:
+        evidence = self._rules.evidence
+        return evidence.doubtful_confidence * evidence.left_by_errors(self._engine.sketch.kmer)
+
+    def allow_for(self, estimate: Estimate) -> None:
+        """Have thresholds allow for the errors of long reads, if the user states none."""
         kmer = self._engine.sketch.kmer
-        errors = self._evidence.errors_or_strangers(self._rules.evidence, kmer)
-        if errors > 0:
-            logger.warning(
-                "%s: reads of %s bases on average share as many k-mers with the nearest species "
-                "as %.2g %% of wrong bases would leave, and more than %.2g %% count as "
-                "differences of the species; if these are errors, state them by `read_errors=%.2g`",
-                self._name,
-                f"{totals.bases // totals.queries:,}",
-                100 * errors,
-                100 * errors_that_leave(LEAST_KEPT, kmer),
-                errors,
-            )
+        evidence = with_errors(self._rules.evidence, estimate, kmer, self._name)
+        self._rules = replace(self._rules, evidence=evidence)
+        self._engine = self._engine.allowing(evidence.left_by_errors(kmer))
 
     def _adapters(self) -> dict[str, Any]:
         if not self._lanes:
@@ -376,8 +403,3 @@ class SampleRun:
         ).astype(np.int64)
         ranks[0] += int(totals.counts[nodes:].sum())
         return {rank_name(rank): int(ranks[rank]) for rank in np.flatnonzero(ranks).tolist()}
-
-
-def unchanged(block: QueryBlock) -> QueryBlock:
-    """For items that are blocks with candidates already."""
-    return block

@@ -31,10 +31,12 @@ from ngsgpu.classify.query.gpu_batch import (
 )
 from ngsgpu.classify.query.queries import Queries, QueryBlock
 from ngsgpu.classify.run.cpu_run import SampleRun, TargetFilter
+from ngsgpu.classify.run.errors import MOST_READS, ReadErrors
 from ngsgpu.classify.run.gpu_records import GpuRecords, TextWriter
 from ngsgpu.classify.run.samples import ClassificationStatistics, cuts_of, queries_of
 from ngsgpu.classify.run.two_pass import TwoPass
 from ngsgpu.device.cuda.kernels import THREADS
+from ngsgpu.device.pinned import to_host
 from ngsgpu.device.plan import gpu_memory
 from ngsgpu.errors import InputError
 from ngsgpu.io.gpu.feed import IrregularInputError, say_read_by_cpu
@@ -74,6 +76,7 @@ class GpuSource:
         chunk_bytes: bytes of a file that are handled at a time.
         phred_offset: as for ``read_batches``.
         sampled: gets the sample of the reads.
+        errors: gets the first reads.
         records: keeps the records that are written when they are called; None if none are.
     """
 
@@ -85,6 +88,7 @@ class GpuSource:
         chunk_bytes: int,
         phred_offset: PhredOffset,
         sampled: ReadSample,
+        errors: ReadErrors,
         records: GpuRecords | None,
     ) -> None:
         self._engine = engine
@@ -92,6 +96,7 @@ class GpuSource:
         self._chunk_bytes = chunk_bytes
         self._phred_offset = phred_offset
         self._sampled = sampled
+        self._errors = errors
         self._records = records
 
     def batches(self, lane: ReadFiles) -> Iterator[GpuBatch]:
@@ -129,6 +134,7 @@ class GpuSource:
                 if len(mates[0]) == 0:
                     continue
                 self._sampled.take(mates, interleaved=lane.interleaved)
+                self._errors.take(mates[0], every)
                 queries = queries_of(mates, lane)
                 for begin, end in cuts_of(queries, _QUERIES_AT_ONCE, _BASES_AT_ONCE):
                     yield queries.part(begin, end)
@@ -152,6 +158,8 @@ class GpuSource:
         ) as device_lane:
             for records in device_lane.batches():
                 sample_batch(self._sampled, records)
+                if not self._errors.is_full:
+                    _take_first(self._errors, records)
                 if self._records is not None:
                     self._records.take(records)
                 yield self._find(records, strip=lane.paired)
@@ -191,6 +199,20 @@ class GpuSource:
         return GpuNames(text, start, length, used)
 
 
+def _take_first(errors: ReadErrors, records: DeviceRecordBatch) -> None:
+    """Give the first reads of a batch, with the same result as ``ReadErrors.take``."""
+    chunk, first = records.parts[0]
+    own = slice(first, first + records.step * min(records.units, MOST_READS), records.step)
+    lengths = to_host(chunk.slot.lengths[own].copy())
+    wanted = errors.wanted(lengths)
+    if wanted == 0:
+        return
+    start = to_host(chunk.slot.qual_start[own].copy())[:wanted].astype(np.int64)
+    lengths = lengths[:wanted]
+    begin, end = int(start[0]), int(start[-1] + lengths[-1])
+    errors.add(to_host(chunk.slot.raw[begin:end]), start - begin, lengths)
+
+
 class GpuSampleRun(SampleRun):
     """Classifies one sample, whose queries are batches on the current GPU.
 
@@ -200,6 +222,7 @@ class GpuSampleRun(SampleRun):
     """
 
     WRITING: ClassVar[float] = 1.0
+    READS_ONCE: ClassVar[bool] = False
     room: int | None = None
     records: GpuRecords | None = None
 

@@ -24,6 +24,7 @@ from ngsgpu.classify.query.engine import Engine
 from ngsgpu.classify.query.merge import check_files, join_blocks, merged_blocks
 from ngsgpu.classify.query.queries import Queries, QueryBlock
 from ngsgpu.classify.run.cpu_run import QUERIES_PER_TASK, SampleRun
+from ngsgpu.classify.run.errors import Estimate
 from ngsgpu.classify.run.samples import (
     ClassificationStatistics,
     Sample,
@@ -166,8 +167,9 @@ class Classifier:
             progress = stack.enter_context(Progress(self.options.progress))
 
             def source(
-                _: Sample, __: SampleRun, stage: Stage
+                _: Sample, run: SampleRun, stage: Stage
             ) -> tuple[Iterator[list[QueryBlock]], Any]:
+                run.allow_for(Estimate(0, opened[0].header.read_errors or None))
                 return merged_blocks(opened, self.engine, stage.advance), join_blocks
 
             return self._run([Sample(name, ())], outputs, source, progress)[0]
@@ -190,7 +192,9 @@ class Classifier:
         ):
             for sample in samples:
                 how = outputs.of_sample(sample.name), source, progress, group
-                with rereadable(sample) if outputs.records else nullcontext(sample) as own:
+                reads_again = self.rules.is_two_pass or self._gpu is not None
+                again = bool(outputs.records) and reads_again
+                with rereadable(sample) if again else nullcontext(sample) as own:
                     statistics, given = self._run_sample(own, *how)
                 done.append(statistics)
                 if shared and given is not None:
@@ -306,6 +310,7 @@ class Classifier:
             chunk_bytes=min(self.options.chunk_bytes, CHUNK_BYTES),
             phred_offset=phred_offset,
             sampled=run.sampled,
+            errors=run.errors,
             records=run.records,
         )
         for lane in sample.lanes:
@@ -327,6 +332,7 @@ class Classifier:
             if run.sorted_reads is not None:
                 batches = run.sorted_reads.keep(lane, batches)
             for mates in run.sampled.of_lane(batches, interleaved=lane.interleaved):
+                run.errors.take(mates[0], 2 if lane.interleaved else 1)
                 queries = queries_of(mates, lane)
                 for begin, end in cuts_of(queries, units, BASES_PER_TASK):
                     yield queries.part(begin, end)

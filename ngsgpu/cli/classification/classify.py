@@ -27,7 +27,7 @@ from ngsgpu.cli.options import (
     StatsFile,
     ThreadsRun,
 )
-from ngsgpu.cli.run import cpu_options, phred
+from ngsgpu.cli.run import cpu_options, phred, shows_plan
 from ngsgpu.declared.options import argument, option
 from ngsgpu.declared.parameters import Options
 from ngsgpu.declared.roles import (
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from ngsgpu.classify.database.database import Database
     from ngsgpu.classify.run.pipeline import Classifier
     from ngsgpu.classify.run.samples import ClassificationStatistics, SampleOutputs
+    from ngsgpu.device.plan import HostPlan
     from ngsgpu.run.options import RunOptions
 
     @dataclass(frozen=True)
@@ -157,16 +158,17 @@ def classify(
             found = [one_sample(in1 or [], in2 or [], interleaved=interleaved, name=sample)]
         elif samples != "-":
             found = read_samples(samples)
-        if run.dry_run:
+
+        def plan() -> HostPlan:
             from ngsgpu.classify.run.plan import plan_samples
-            from ngsgpu.run.plan import show_plan
 
             source = _source(database, references or [], wanted, verified=not no_verify)
-            plan = plan_samples(
+            return plan_samples(
                 source, found, parameters, rules, references=references or (), partitions=wanted,
                 options=options,
             )  # fmt: skip
-            show_plan(plan, options, stats)
+
+        if shows_plan(run, options, stats, plan):
             return 0
         outputs = SampleOutputs(
             stats=stats,

@@ -19,7 +19,7 @@ from ngsgpu.cli.classification.contents import DatabasePath, info, stats, verify
 from ngsgpu.cli.classification.options import ClassifyRun
 from ngsgpu.cli.classification.serve import serve
 from ngsgpu.cli.options import DryRun, HostRun, Memory, StatsFile
-from ngsgpu.cli.run import bytes_of, cpu_options, open_run
+from ngsgpu.cli.run import bytes_of, cpu_options, open_run, shows_plan
 from ngsgpu.declared.options import argument, flag, option
 from ngsgpu.declared.parameters import Options
 from ngsgpu.declared.roles import Prefix, Read, Text
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ngsgpu.classify.database.database import Database
-    from ngsgpu.run.options import RunOptions
+    from ngsgpu.device.plan import HostPlan
 
 References = Annotated[
     list[Read],
@@ -209,29 +209,34 @@ def build(
     if if_missing and not run.dry_run and _is_built(database, only_partition):
         return
     # Further GPUs are initialised only if the memory of the first is too small.
-    with open_run(
-        run,
-        "ngsgpu.classify.index.gpu_build",
-        prepared_gpus=1,
-    ) as (_, options):
-        from ngsgpu.classify.database.build import build_database, build_partition
+    with open_run(run, "ngsgpu.classify.index.gpu_build", prepared_gpus=1) as options:
+        from ngsgpu.classify.database.build import (
+            build_database,
+            build_partition,
+            plan_build_of,
+            plan_partition,
+        )
         from ngsgpu.classify.database.database import open_database
+        from ngsgpu.classify.database.info import partition_lines
 
-        parameters = _parameters(index)
-        if run.dry_run:
-            settings = sources.settings(references or [], max_size=max_size)
-            _show_plan(database, only_partition, parameters, settings, options, stats)
+        def settings() -> dict[str, Any]:
+            found = sources.settings(references or [], max_size=max_size)
+            return {"path": database, "parameters": _parameters(index), "options": options, **found}
+
+        def plan() -> HostPlan:
+            if only_partition is None:
+                own, planned = plan_build_of(**settings())
+            else:
+                planned = open_database(database)
+                own = plan_partition(planned, only_partition, options)
+            return replace(own, notes=tuple(partition_lines(planned, built=None)))
+
+        if shows_plan(run, options, stats, plan):
             return
         if only_partition is not None:
             build_partition(open_database(database), only_partition, options, stats)
             return
-        built = build_database(
-            path=database,
-            parameters=parameters,
-            **sources.settings(references or [], max_size=max_size),
-            options=options,
-            stats=stats,
-        )
+        built = build_database(**settings(), stats=stats)
     _say(built, run.quiet)
 
 
@@ -324,29 +329,6 @@ def remove(
         return
     options = cpu_options(run)
     _say(remove_references(database, wanted, taxa or [], options=options), run.quiet)
-
-
-def _show_plan(
-    path: str,
-    only_partition: int | None,
-    parameters: DatabaseParameters,
-    settings: dict[str, Any],
-    options: RunOptions,
-    stats: str | None,
-) -> None:
-    from ngsgpu.classify.database.build import plan_build_of, plan_partition
-    from ngsgpu.classify.database.database import open_database
-    from ngsgpu.classify.database.info import partition_lines
-    from ngsgpu.run.plan import show_plan
-
-    if only_partition is None:
-        plan, planned = plan_build_of(path=path, parameters=parameters, options=options, **settings)
-    else:
-        planned = open_database(path)
-        plan = plan_partition(planned, only_partition, options)
-
-    notes = tuple(partition_lines(planned, built=None))
-    show_plan(replace(plan, notes=notes), options, stats)
 
 
 def _is_built(database: str, partition: int | None) -> bool:

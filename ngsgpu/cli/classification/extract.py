@@ -16,7 +16,7 @@ from ngsgpu.cli.options import (
     StatsFile,
     ThreadsRun,
 )
-from ngsgpu.cli.run import cpu_options, say
+from ngsgpu.cli.run import cpu_options, run_or_plan
 from ngsgpu.declared.options import option
 from ngsgpu.declared.roles import Read, ReadDatabase
 from ngsgpu.errors import UsageError
@@ -68,34 +68,25 @@ def extract(
     Clade:  ngsgpu extract -c calls.tsv -d DB --taxon 9606 --with-children --invert -i R.fq -o O.fq
     """  # fmt: skip
     from ngsgpu.classify.database.database import open_database
-    from ngsgpu.classify.extract.stage import extract_files, plan_files
-    from ngsgpu.run.plan import show_plan
+    from ngsgpu.classify.extract.stage import ExtractionStatistics, extract_files, plan_files
     from ngsgpu.taxonomy.dump import load_taxonomy
 
     if database is not None and taxonomy is not None:
         raise UsageError("`database` has a taxonomy; give only one of it and `taxonomy`")
     options = cpu_options(run, run.compress_level)
-    if run.dry_run:
-        plan = plan_files(in1 or [], in2 or [], interleaved=interleaved, options=options)
-        show_plan(plan, options, run.stats)
-        return
-    tree = None
-    if database is not None:
-        tree = open_database(database).taxonomy
-        if tree is None:
-            raise UsageError(f"{database}: the database has no taxonomy; give `taxonomy`")
-    elif taxonomy is not None:
-        tree = load_taxonomy(taxonomy)
-    statistics = extract_files(
-        calls,
-        in1 or [],
-        out1 or [],
-        in2 or [],
-        out2 or [],
-        interleaved=interleaved,
-        parameters=parameters,
-        taxonomy=tree,
-        stats=run.stats,
-        options=options,
-    )
-    say(statistics, run.quiet)
+
+    def extracted() -> ExtractionStatistics:
+        tree = None if taxonomy is None else load_taxonomy(taxonomy)
+        if database is not None:
+            tree = open_database(database).taxonomy
+            if tree is None:
+                raise UsageError(f"{database}: the database has no taxonomy; give `taxonomy`")
+        return extract_files(
+            calls, in1 or [], out1 or [], in2 or [], out2 or [], interleaved=interleaved,
+            parameters=parameters, taxonomy=tree, stats=run.stats, options=options,
+        )  # fmt: skip
+
+    run_or_plan(
+        run, options, run.stats, extracted,
+        lambda: plan_files(in1 or [], in2 or [], interleaved=interleaved, options=options),
+    )  # fmt: skip

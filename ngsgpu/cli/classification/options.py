@@ -93,7 +93,7 @@ def open_classify_run(
         "ngsgpu.classify.outputs.gpu",
         "ngsgpu.classify.call.gpu",
         max_gpus=_max_gpus(database, only_partition) if (run.gpus or 0) > 1 else None,
-    ) as (_, options):
+    ) as options:
         yield options
 
 

@@ -15,7 +15,7 @@ from ngsgpu.cli.options import (
     RecordRun,
     SecondMates,
 )
-from ngsgpu.cli.run import open_run, phred, say
+from ngsgpu.cli.run import open_run, phred, run_or_plan
 from ngsgpu.declared.options import option
 from ngsgpu.declared.parameters import Options
 from ngsgpu.declared.roles import Reads, Written
@@ -23,6 +23,8 @@ from ngsgpu.errors import UsageError
 
 if TYPE_CHECKING:
     from ngsgpu.assemble.euler import EulerParameters
+
+_COUNTING = ("ngsgpu.io.gpu.parse", "ngsgpu.kmers.gpu")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,64 +88,38 @@ def assemble(
         given += [name for name in ("min_quality", "bubbles", "names") if name in assembly.given]
         if given:
             raise UsageError(f"--method euler has no `{given[0]}`; leave it out")
-        from ngsgpu.assemble.euler import assemble_euler
-
-        tour_parameters = _euler(assembly.given, min_abundance)
-        with open_run(
-            run,
-            "ngsgpu.io.gpu.parse",
-            "ngsgpu.kmers.gpu",
-            "ngsgpu.assemble.euler.gpu",
-            max_gpus=1,
-        ) as (_, options):
-            if run.dry_run:
-                from ngsgpu.assemble.euler.pipeline import plan_files as plan_euler
-                from ngsgpu.run.plan import show_plan
-
-                show_plan(plan_euler(paths, tour_parameters, options), options, run.stats)
-                return
-            tour = assemble_euler(
-                paths,
-                out,
-                tour_parameters,
-                stats=run.stats,
-                phred_offset=phred(run.phred_offset),
-                options=options,
-            )
-            say(tour, run.quiet)
+        _assemble_along_tour(paths, out, _euler(assembly.given, min_abundance), run)
         return
-    from ngsgpu.assemble.contigs import assemble_files
-
     counted = {} if min_abundance is None else {"min_abundance": min_abundance}
     parameters = assembly.make(**counted)
-    with open_run(
-        run,
-        "ngsgpu.io.gpu.parse",
-        "ngsgpu.kmers.gpu",
-        "ngsgpu.assemble.gpu",
-        max_gpus=1,
-    ) as (_, options):
-        if run.dry_run:
-            from ngsgpu.assemble.contigs.run import plan_files
-            from ngsgpu.run.plan import show_plan
+    with open_run(run, *_COUNTING, "ngsgpu.assemble.gpu") as options:
+        from ngsgpu.assemble.contigs.run import assemble_files, plan_files
 
-            show_plan(plan_files(paths, parameters, options), options, run.stats)
-            return
-        statistics = assemble_files(
-            in1 or [],
-            out,
-            in2 or [],
-            single=single or [],
-            interleaved=interleaved,
-            gfa=gfa,
-            scaffolds=scaffolds,
-            coverage=coverage,
-            stats=run.stats,
-            parameters=parameters,
-            phred_offset=phred(run.phred_offset),
-            options=options,
-        )
-        say(statistics, run.quiet)
+        run_or_plan(
+            run, options, run.stats,
+            lambda: assemble_files(
+                in1 or [], out, in2 or [], single=single or [], interleaved=interleaved, gfa=gfa,
+                scaffolds=scaffolds, coverage=coverage, stats=run.stats, parameters=parameters,
+                phred_offset=phred(run.phred_offset), options=options,
+            ),
+            lambda: plan_files(paths, parameters, options),
+        )  # fmt: skip
+
+
+def _assemble_along_tour(
+    paths: list[str], out: str | None, parameters: EulerParameters, run: AssemblyRun
+) -> None:
+    with open_run(run, *_COUNTING, "ngsgpu.assemble.euler.gpu") as options:
+        from ngsgpu.assemble.euler.pipeline import assemble_euler, plan_files
+
+        run_or_plan(
+            run, options, run.stats,
+            lambda: assemble_euler(
+                paths, out, parameters, stats=run.stats, phred_offset=phred(run.phred_offset),
+                options=options,
+            ),
+            lambda: plan_files(paths, parameters, options),
+        )  # fmt: skip
 
 
 def _euler(given: Mapping[str, Any], min_abundance: int | None) -> EulerParameters:

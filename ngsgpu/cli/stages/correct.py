@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from ngsgpu.cli.options import FirstOutputs, ReadsOrFirstMates, SecondMates, SecondOutputs, StageRun
-from ngsgpu.cli.run import open_run, phred, say
+from ngsgpu.cli.run import open_run, phred, run_or_plan
 from ngsgpu.correct.params import CorrectionParameters
 from ngsgpu.declared.options import flag, option
 from ngsgpu.declared.parameters import Options
@@ -104,7 +104,7 @@ def _run(
     """Correct by one of the methods, or print the plan."""
     own = ("minhash", "correct") if method == "msa" else ("kmers", "spectrum")
     kernels = ("io.gpu.parse", "readset.gpu", *(f"{stage}.gpu" for stage in own))
-    with open_run(run, *(f"ngsgpu.{module}" for module in kernels)) as (_, options):
+    with open_run(run, *(f"ngsgpu.{module}" for module in kernels)) as options:
         stage: Any = importlib.import_module(f"ngsgpu.{own[1]}.stage")
         if method == "msa":
             parameters: Any = msa.make()
@@ -118,9 +118,8 @@ def _run(
             "phred_offset": phred(run.phred_offset),
             "options": options,
         }
-        if run.dry_run:
-            from ngsgpu.run.plan import show_plan
-
-            show_plan(stage.plan_files(files[0], files[2], **settings), options, run.stats)
-            return
-        say(stage.correct_files(*files, stats=run.stats, **more, **settings), run.quiet)
+        run_or_plan(
+            run, options, run.stats,
+            lambda: stage.correct_files(*files, stats=run.stats, **more, **settings),
+            lambda: stage.plan_files(files[0], files[2], **settings),
+        )  # fmt: skip

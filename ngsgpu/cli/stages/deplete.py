@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import logging
-import time
-from typing import TYPE_CHECKING, Annotated
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
@@ -20,7 +20,7 @@ from ngsgpu.cli.options import (
     SecondOutputs,
     StatsFile,
 )
-from ngsgpu.cli.run import cpu_options, open_run, say
+from ngsgpu.cli.run import cpu_options, open_run, run_or_plan, say
 from ngsgpu.declared.options import argument, flag, option
 from ngsgpu.declared.roles import Read, Reads, Written
 from ngsgpu.deplete.params import DepletionParameters, IndexParameters
@@ -63,37 +63,32 @@ def deplete(
 
     Pairs:       ngsgpu deplete -d human.idx -i R1.fq.gz -I R2.fq.gz -o C1.fq.gz -O C2.fq.gz
     """
-    with open_run(
-        run,
-        "ngsgpu.io.gpu.parse",
-        "ngsgpu.deplete.gpu",
-        max_gpus=1,
-    ) as (_, options):
+    with open_run(run, "ngsgpu.io.gpu.parse", "ngsgpu.deplete.gpu") as options:
         from ngsgpu.deplete.stage import deplete_files, plan_files
-        from ngsgpu.run.plan import show_plan
 
-        if run.dry_run:
-            plan = plan_files(index, in1 or [], in2 or [], interleaved=interleaved, options=options)
-            show_plan(plan, options, run.stats)
-            return 0
-        statistics = deplete_files(
-            index,
-            in1 or [],
-            out1 or [],
-            in2 or [],
-            out2 or [],
-            interleaved=interleaved,
-            parameters=parameters,
-            stats=run.stats,
-            options=options,
-        )
-        say(statistics, run.quiet)
-    if max_host is None or statistics.host_share <= max_host:
+        statistics = run_or_plan(
+            run, options, run.stats,
+            lambda: deplete_files(
+                index, in1 or [], out1 or [], in2 or [], out2 or [], interleaved=interleaved,
+                parameters=parameters, stats=run.stats, options=options,
+            ),
+            lambda: plan_files(
+                index, in1 or [], in2 or [], interleaved=interleaved, options=options
+            ),
+        )  # fmt: skip
+    if statistics is None or max_host is None or statistics.host_share <= max_host:
         return 0
     logger.warning(
         "%.4g of the reads are the host's, more than `max_host=%s`", statistics.host_share, max_host
     )
     return TOO_MANY_FOUND
+
+
+@dataclass(frozen=True, kw_only=True)
+class IndexRun(HostRun):
+    """A run that indexes."""
+
+    dry_run: DryRun = False
 
 
 KeepKmers = Annotated[
@@ -119,11 +114,10 @@ def deplete_index(
         "--exclude",
     ),
     keep_kmers: KeepKmers = False,
-    dry_run: DryRun = False,
     stats: StatsFile = None,
     *,
     parameters: IndexParameters,
-    run: HostRun,
+    run: IndexRun,
 ) -> None:
     """Index the genome of a host for ngsgpu deplete.
 
@@ -133,22 +127,15 @@ def deplete_index(
 
     ngsgpu deplete-index GRCh38.fa.gz -o human.idx
     """
-    from ngsgpu.deplete.build import build_index, plan_index, write_index
-    from ngsgpu.run.plan import show_plan
+    from ngsgpu.deplete.build import index_files, plan_index
 
     options = cpu_options(run)
-    if dry_run:
-        plan = plan_index(
-            references, parameters, options, exclude=exclude or (), keep_kmers=keep_kmers
-        )
-        show_plan(plan, options, stats)
-        return
-    begin = time.monotonic()
-    index = build_index(
-        references, parameters, exclude=exclude or (), keep_kmers=keep_kmers, options=options
-    )
-    seconds = time.monotonic() - begin
-    say(write_index(index, out, options, stats=stats, seconds=seconds), run.quiet)
+    beside: dict[str, Any] = {"exclude": exclude or (), "keep_kmers": keep_kmers}
+    run_or_plan(
+        run, options, stats,
+        lambda: index_files(references, out, parameters, stats=stats, options=options, **beside),
+        lambda: plan_index(references, parameters, options, **beside),
+    )  # fmt: skip
 
 
 Indexes = Annotated[
@@ -211,9 +198,7 @@ def _combine(
     operation: Operation, indexes: list[str], out: str, run: HostRun, *, keep_kmers: bool
 ) -> None:
     """Make an index of others."""
-    from ngsgpu.deplete.build import write_index
-    from ngsgpu.deplete.sets import combine_indexes
+    from ngsgpu.deplete.sets import combine_files
 
     options = cpu_options(run)
-    index = combine_indexes(operation, indexes, keep_kmers=keep_kmers, options=options)
-    say(write_index(index, out, options), run.quiet)
+    say(combine_files(operation, indexes, out, keep_kmers=keep_kmers, options=options), run.quiet)

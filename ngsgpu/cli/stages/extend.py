@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from ngsgpu.cli.options import FirstMates, InterleavedInput, SecondMates, StageRun
-from ngsgpu.cli.run import open_run, phred, say
+from ngsgpu.cli.run import open_run, phred, run_or_plan
 from ngsgpu.declared.options import flag, option
 from ngsgpu.declared.parameters import Options
 from ngsgpu.declared.roles import Written
@@ -51,15 +51,10 @@ def extend(
     parameters = extension.make(mate_pairs=library == "mp")
     if out is None and not run.dry_run:
         raise UsageError("no output given; name one with -o")
-    with open_run(
-        run,
-        "ngsgpu.io.gpu.parse",
-        "ngsgpu.minhash.ends_gpu",
-        "ngsgpu.extend.gpu",
-    ) as (_, options):
+    kernels = ("ngsgpu.io.gpu.parse", "ngsgpu.minhash.ends_gpu", "ngsgpu.extend.gpu")
+    with open_run(run, *kernels) as options:
         from ngsgpu.extend.outputs import ExtensionOutputs
         from ngsgpu.extend.stage import extend_files, plan_files
-        from ngsgpu.run.plan import show_plan
 
         settings: dict[str, Any] = {
             "interleaved": interleaved,
@@ -67,11 +62,8 @@ def extend(
             "phred_offset": phred(run.phred_offset),
             "options": options,
         }
-        if run.dry_run or out is None:
-            show_plan(plan_files(in1 or [], in2 or [], **settings), options, run.stats)
-            return
         outputs = ExtensionOutputs(
-            out,
+            out or "",
             remaining1,
             remaining2,
             run.stats,
@@ -80,5 +72,8 @@ def extend(
             sort=not unsorted,
             gap_quality=gap_quality,
         )
-        statistics = extend_files(in1 or [], in2 or [], outputs=outputs, **settings)
-        say(statistics, run.quiet)
+        run_or_plan(
+            run, options, run.stats,
+            lambda: extend_files(in1 or [], in2 or [], outputs=outputs, **settings),
+            lambda: plan_files(in1 or [], in2 or [], **settings),
+        )  # fmt: skip

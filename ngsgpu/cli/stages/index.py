@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated, Final, Literal
 
 from ngsgpu.cli.options import Compute, DryRun, Memory, OneGpuRun, StatsFile
-from ngsgpu.cli.run import open_run, say
+from ngsgpu.cli.run import open_run, run_or_plan, say
 from ngsgpu.declared.options import argument, option
 from ngsgpu.declared.outputs import declare_output
 from ngsgpu.declared.roles import Prefix, Read, ReadByName, Reads, Text, Written
@@ -64,7 +64,6 @@ def build(
     ngsgpu index build reference.fa.gz -o reference
     """
     from ngsgpu.errors import UsageError
-    from ngsgpu.run.plan import show_plan
     from ngsgpu.suffix.build import build_index, plan_index
 
     if out is None and not run.dry_run:
@@ -77,11 +76,12 @@ def build(
         if kind in ("sa", "bwt")
         else (("ngsgpu.suffix.gpu", "ngsgpu.suffix.bucket.text"), None)
     )
-    with open_run(run, *kernels, max_gpus=most) as (_, options):
-        if run.dry_run or out is None:
-            show_plan(plan_index(reference, kind, options), options, stats)
-            return
-        say(build_index(reference, out, kind, options, stats=stats), run.quiet)
+    with open_run(run, *kernels, max_gpus=most) as options:
+        run_or_plan(
+            run, options, stats,
+            lambda: build_index(reference, out or "", kind, options, stats=stats),
+            lambda: plan_index(reference, kind, options),
+        )  # fmt: skip
 
 
 def query(
@@ -107,7 +107,7 @@ def query(
     """
     from ngsgpu.suffix.query.run import query_files
 
-    with open_run(run, "ngsgpu.suffix.query.gpu", max_gpus=1) as (_, options):
+    with open_run(run, "ngsgpu.suffix.query.gpu") as options:
         say(query_files(index, in1, out, parameters, options, stats=stats), run.quiet)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 import click
 
 from ngsgpu.cli.options import CountRun, StatsFile, Threads, ThreadsRun
-from ngsgpu.cli.run import cpu_options, open_run, phred, say, thread_count
+from ngsgpu.cli.run import cpu_options, open_run, phred, run_or_plan, thread_count
 from ngsgpu.declared.options import argument, flag, option
 from ngsgpu.declared.roles import ReadDatabase, Reads, Text, Written
 from ngsgpu.errors import UsageError
@@ -56,24 +56,17 @@ def count(
 
     ngsgpu kmers count -i R1.fq.gz -I R2.fq.gz -k 21 --histo reads.histo
     """
-    with open_run(run, "ngsgpu.io.gpu.parse", "ngsgpu.kmers.gpu") as (_, options):
+    with open_run(run, "ngsgpu.io.gpu.parse", "ngsgpu.kmers.gpu") as options:
         from ngsgpu.kmers.count import count_files, plan_files
-        from ngsgpu.run.plan import show_plan
 
-        if run.dry_run:
-            show_plan(plan_files([*in1, *(in2 or [])], parameters, options), options, stats)
-            return
-        summary = count_files(
-            in1,
-            out,
-            parameters,
-            in2=in2 or [],
-            histo_file=histo_file,
-            stats=stats,
-            phred_offset=phred(run.phred_offset),
-            options=options,
-        )
-    say(summary, run.quiet)
+        run_or_plan(
+            run, options, stats,
+            lambda: count_files(
+                in1, out, parameters, in2=in2 or [], histo_file=histo_file, stats=stats,
+                phred_offset=phred(run.phred_offset), options=options,
+            ),
+            lambda: plan_files([*in1, *(in2 or [])], parameters, options),
+        )  # fmt: skip
 
 
 def histo(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ngsgpu.cli.options import FirstMates, PhredOffsetOption, RecordRun, SecondMates
-from ngsgpu.cli.run import open_run, phred, say
+from ngsgpu.cli.run import open_run, phred, run_or_plan
 from ngsgpu.declared.options import flag, option
 from ngsgpu.declared.parameters import Options
 from ngsgpu.declared.roles import Prefix, Written
@@ -89,26 +89,14 @@ def merge(
         outputs = MergeOutputs(out, unmerged1, unmerged2, hist, histogram, ihist, stats=run.stats)
     if not run.dry_run:
         outputs.check(parameters)
-    with open_run(
-        run,
-        "ngsgpu.io.gpu.parse",
-        "ngsgpu.merge.gpu",
-        max_gpus=1,
-    ) as (_, options):
+    with open_run(run, "ngsgpu.io.gpu.parse", "ngsgpu.merge.gpu") as options:
         from ngsgpu.merge.stage import merge_files, plan_files
-        from ngsgpu.run.plan import show_plan
 
-        if run.dry_run:
-            plan = plan_files(in1 or [], in2 or [], interleaved=interleaved_in, options=options)
-            show_plan(plan, options, run.stats)
-            return
-        statistics = merge_files(
-            in1 or [],
-            in2 or [],
-            outputs,
-            interleaved=interleaved_in,
-            parameters=parameters,
-            phred_offset=phred(phred_offset),
-            options=options,
-        )
-        say(statistics, run.quiet)
+        run_or_plan(
+            run, options, run.stats,
+            lambda: merge_files(
+                in1 or [], in2 or [], outputs, interleaved=interleaved_in, parameters=parameters,
+                phred_offset=phred(phred_offset), options=options,
+            ),
+            lambda: plan_files(in1 or [], in2 or [], interleaved=interleaved_in, options=options),
+        )  # fmt: skip

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from ngsgpu.cli.options import FirstMates, RecordRun, SecondMates
-from ngsgpu.cli.run import open_run, say
+from ngsgpu.cli.run import open_run, run_or_plan
 from ngsgpu.declared.options import flag, option
 from ngsgpu.declared.parameters import Options
 from ngsgpu.trim.outputs import TrimOutputs
@@ -61,34 +61,21 @@ def trim(
 
     Reads:   ngsgpu trim -i R.fq.gz -o T.fq.gz
     """
-    with open_run(
-        run,
-        "ngsgpu.io.gpu.parse",
-        "ngsgpu.trim.gpu",
-        max_gpus=1,
-    ) as (_, options):
-        from ngsgpu.run.plan import show_plan
+    with open_run(run, "ngsgpu.io.gpu.parse", "ngsgpu.trim.gpu") as options:
         from ngsgpu.trim.stage import plan_files, trim_files
 
         parameters = TrimParameters(**trimming.given)
-        if run.dry_run:
-            plan = plan_files(
+        run_or_plan(
+            run, options, run.stats,
+            lambda: trim_files(
+                in1 or [], in2 or [], outputs, interleaved=interleaved, parameters=parameters,
+                phred64=phred64, stats=run.stats, options=options,
+            ),
+            lambda: plan_files(
                 in1 or [], in2 or [], interleaved=interleaved, parameters=parameters,
                 options=options,
-            )  # fmt: skip
-            show_plan(plan, options, run.stats)
-            return
-        statistics = trim_files(
-            in1 or [],
-            in2 or [],
-            outputs,
-            interleaved=interleaved,
-            parameters=parameters,
-            phred64=phred64,
-            stats=run.stats,
-            options=options,
-        )
-        say(statistics, run.quiet)
+            ),
+        )  # fmt: skip
 
 
 trim.underscores = True  # type: ignore[attr-defined]

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from ngsgpu.assemble.params import UnitigParameters
-from ngsgpu.cli.options import (
-    CountRun,
-    StatsFile,
-)
-from ngsgpu.cli.run import open_run, phred, say
+from ngsgpu.cli.options import CountRun, StatsFile
+from ngsgpu.cli.run import open_run, phred, run_or_plan
 from ngsgpu.declared.options import option
 from ngsgpu.declared.parameters import Options
 from ngsgpu.declared.roles import ReadDatabase, Reads, Written
@@ -60,25 +57,15 @@ def unitigs(
         "ngsgpu.kmers.gpu",
         "ngsgpu.assemble.gpu",
         "ngsgpu.assemble.text",
-    ) as (_, options):
+    ) as options:
         from ngsgpu.assemble.pipeline import plan_files, write_unitigs
-        from ngsgpu.run.plan import show_plan
 
         paths = [*(in1 or []), *(in2 or [])]
-        if run.dry_run:
-            plan = plan_files(paths, parameters, options, database=database)
-            show_plan(plan, options, stats)
-            return
-        summary = write_unitigs(
-            paths,
-            out,
-            gfa,
-            parameters,
-            database=database,
-            colors=colors,
-            color=color or [],
-            stats=stats,
-            phred_offset=phred(run.phred_offset),
-            options=options,
-        )
-        say(summary, run.quiet)
+        run_or_plan(
+            run, options, stats,
+            lambda: write_unitigs(
+                paths, out, gfa, parameters, database=database, colors=colors, color=color or [],
+                stats=stats, phred_offset=phred(run.phred_offset), options=options,
+            ),
+            lambda: plan_files(paths, parameters, options, database=database),
+        )  # fmt: skip

@@ -21,7 +21,9 @@ Threads = Annotated[int, option(..., "N", "Decompression threads.", "-t", "--thr
 
 def correction(
     truth: list[ReadPath] = option(
-        ..., "FILE", "SAM, BAM or CRAM of the error-free reads (art_illumina -ef)."
+        ...,
+        "FILE",
+        "SAM, BAM or CRAM of the error-free reads (art_illumina -ef), or FASTQ or FASTA of them.",
     ),
     in1: list[ReadPath] = option(
         ..., "FILE", "Reads before correction; repeat for lanes.", "-i", "--in1"
@@ -145,16 +147,13 @@ def classification(
     for word in (*ranks, abundance_rank):
         rank_code(word)
     with _outputs(json_path) as write:
-        evaluation = evaluate_classification(
-            list(zip(names, classified, strict=True)),
-            load_taxonomy(taxonomy),
-            truth=truth,
-            references=references,
-            composition=composition,
-            ranks=ranks,
-            abundance_rank=abundance_rank,
-        )
-        write(evaluation)
+        write(
+            evaluate_classification(
+                list(zip(names, classified, strict=True)), load_taxonomy(taxonomy), truth=truth,
+                references=references, composition=composition, ranks=ranks,
+                abundance_rank=abundance_rank,
+            )
+        )  # fmt: skip
 
 
 def merging(
@@ -180,10 +179,7 @@ def merging(
     from ngsgpu.evaluate.merging import evaluate_merging
 
     with _outputs(json_path) as write:
-        evaluation = evaluate_merging(
-            truth, in1, in2, merged, min_overlap=min_overlap, threads=threads
-        )
-        write(evaluation)
+        write(evaluate_merging(truth, in1, in2, merged, min_overlap=min_overlap, threads=threads))
 
 
 def extension(
@@ -268,20 +264,12 @@ def mapped(
     from ngsgpu.evaluate.mapped import evaluate_mapped_reads
 
     with _outputs(json_path) as write:
-        evaluation = evaluate_mapped_reads(
-            reference,
-            in1,
-            in2,
-            out1=out1,
-            out2=out2,
-            merged=merged,
-            known=known,
-            alignments=alignments,
-            aligner=aligner,
-            limits=limits,
-            threads=threads,
-        )
-        write(evaluation)
+        write(
+            evaluate_mapped_reads(
+                reference, in1, in2, out1=out1, out2=out2, merged=merged, known=known,
+                alignments=alignments, aligner=aligner, limits=limits, threads=threads,
+            )
+        )  # fmt: skip
 
 
 def kmers(
@@ -319,19 +307,13 @@ def kmers(
     from ngsgpu.evaluate.kmers import evaluate_kmers
 
     with _outputs(json_path) as write:
-        evaluation = evaluate_kmers(
-            [*in1, *(in2 or [])],
-            [*out1, *(out2 or [])],
-            reference=reference,
-            truth=truth,
-            minority=minority,
-            k=kmer,
-            min_before=min_before,
-            min_after=min_after,
-            exact=exact,
-            threads=threads,
-        )
-        write(evaluation)
+        write(
+            evaluate_kmers(
+                [*in1, *(in2 or [])], [*out1, *(out2 or [])], reference=reference, truth=truth,
+                minority=minority, k=kmer, min_before=min_before, min_after=min_after, exact=exact,
+                threads=threads,
+            )
+        )  # fmt: skip
 
 
 @contextlib.contextmanager

@@ -1,5 +1,6 @@
 // Which of an anchor's bases its MSA changes; see ngsgpu/correct/rules/decide.py.
 #pragma once
+#include "ngsgpu/align/alleles.cuh"
 #include "ngsgpu/align/gap.cuh"
 #include "ngsgpu/align/msa.cuh"
 #include "ngsgpu/align/rules.cuh"
@@ -81,25 +82,29 @@ __device__ __forceinline__ bool changes(const Reads& reads, const Weight* weight
     return support_of(msa, column, base) >= rules.position_support;
 }
 
-// Whether the anchor's known base is good and so few reads cover it that one may be all of a rare
-// strain's.
+// Whether the anchor's base is known and may be of a rare strain: so few reads cover it that one may
+// be all of the strain's. Where the anchor itself has an allele of the strain (``rare``), others
+// that share it decide.
 __device__ __forceinline__ bool may_be_variant(const Reads& reads, const Weight* weights,
-                                               const Rules& rules, const Msa& msa,
-                                               const uint8_t* qualities, const uint32_t* ambiguous,
+                                               const Rules& rules, const Candidates& c,
+                                               const Msa& msa, const uint8_t* qualities,
+                                               const uint32_t* ambiguous, bool rare,
                                                int position) {
     if ((ambiguous[position >> 5] >> (position & 31)) & 1) return false;
-    if (weights[quality_code(qualities, int(reads.quality_bits), position)] < Q30_WEIGHT)
-        return false;
-    return q20_depth(msa, position + msa.margin) <= rules.pair_depth;
+    if (q20_depth(msa, position + msa.margin) > rules.pair_depth) return false;
+    const int verdict = rare ? verdict_of_strain(reads, c, msa, position) : 0;
+    if (verdict != 0) return verdict > 0;
+    const int weight = weights[quality_code(qualities, int(reads.quality_bits), position)];
+    return weight >= (rare ? Q20_WEIGHT : Q30_WEIGHT);
 }
 
 // Write an anchor's edits, in order of position, and its edited planes; return their number.
 // ``block.edit_at`` is where they begin, ``changed`` gets a bit per position. The block calls it
 // together, and synchronises before it calls it again.
 __device__ __forceinline__ int decide(const Reads& reads, const Weight* weights, const Rules& rules,
-                      const Msa& msa, const uint8_t* qualities, bool replace, bool crowded,
-                      bool high, const Gap& gap, const uint32_t* ambiguous, const uint32_t* chosen,
-                      bool with_rules, uint32_t* changed, const Planes& edited, const Results& results,
+                      const Candidates& c, const Msa& msa, const uint8_t* qualities, bool replace,
+                      bool crowded, bool high, bool rare, const Gap& gap, const uint32_t* ambiguous,
+                      const uint32_t* chosen, bool with_rules, uint32_t* changed, const Planes& edited, const Results& results,
                       Block& block, int thread) {
     // A multiple of 64, as the edited planes: a warp is together.
     const int rounded = (msa.length + 63) / 64 * 64;
@@ -138,7 +143,7 @@ __device__ __forceinline__ int decide(const Reads& reads, const Weight* weights,
         int before = __popc(own & (bit - 1));
         for (int word = 0; word < position >> 5; ++word) before += __popc(changed[word]);
         const bool doubtful =
-            may_be_variant(reads, weights, rules, msa, qualities, ambiguous, position);
+            may_be_variant(reads, weights, rules, c, msa, qualities, ambiguous, rare, position);
         results.edits[block.edit_at + before] = (uint32_t(position) << 2) |
                                                 msa.consensus[position + msa.margin] |
                                                 (doubtful ? DOUBTFUL : 0);

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from ngsgpu.align import msa
 from ngsgpu.align.alignment import Q20_WEIGHT, Q30_WEIGHT, Alignments
+from ngsgpu.align.alleles import verdict_of_strain
 from ngsgpu.align.gap import in_gap
 from ngsgpu.align.msa import Columns, support_of
 from ngsgpu.align.rules import Rules
@@ -153,10 +154,32 @@ def accepted_by_rules(
 
 @njit(nogil=True, cache=True)
 def may_be_variant(
-    rules: Rules, columns: Columns, column: Integer, weight: Integer
+    reads: ReadArrays,
+    rules: Rules,
+    candidates: Alignments,
+    count: Integer,
+    work: Workspace,
+    length: Integer,
+    position: Integer,
+    weight: Integer,
+    rare: bool | np.bool,
 ) -> bool | np.bool:
-    """Whether a base is good and so few reads cover it that one may be all of a rare strain's."""
-    return weight >= Q30_WEIGHT and msa.q20_depth(columns.sums, column) <= rules.pair_depth
+    """Whether a known base may be of a rare strain, by its quality ``weight`` and other reads.
+
+    So few reads must cover it that one may be all of the strain's. Where the anchor itself has an
+    allele of the strain (``rare``), others that share it decide.
+    """
+    columns = work.columns
+    if msa.q20_depth(columns.sums, position + rules.margin) > rules.pair_depth:
+        return False
+    verdict = 0
+    if rare:
+        verdict = verdict_of_strain(
+            reads, rules, length, work.ambiguous, candidates, count, columns, position
+        )
+    if verdict != 0:
+        return verdict > 0
+    return weight >= (Q20_WEIGHT if rare else Q30_WEIGHT)
 
 
 @njit(nogil=True, cache=True)
@@ -175,6 +198,7 @@ def decide(
     high: bool | np.bool,
     threshold: int,
     with_rules: bool,
+    rare: bool | np.bool,
 ) -> Integer:
     """Write an anchor's edits from index ``edit`` of ``work.edits``; return the index after them.
 
@@ -185,12 +209,14 @@ def decide(
     ``high`` quality, and on the Q20 bases of crowded anchors: ``with_rules`` on what the rules
     leave, otherwise in their place.
 
-    A base of Q30 may be a variant that no other read shows; its edit is ``DOUBTFUL``.
+    An edit of a base that may be a strain's variant is ``DOUBTFUL``; ``rare``: the anchor has an
+    allele that few reads carry.
     """
     columns = work.columns
     quality = quality_start(reads, anchor)
     recording = len(work.samples.rows) > 0
-    for position in range(read_length(reads, anchor)):
+    length = read_length(reads, anchor)
+    for position in range(length):
         if in_gap(gap, position):
             continue
         column = position + rules.margin
@@ -215,8 +241,9 @@ def decide(
             changed = changed or chosen
         if changed:
             work.edits[edit] = np.uint32((position << 2) | columns.consensus[column])
+            weight = weights[quality_code(reads, quality, position)]
             if known and may_be_variant(
-                rules, columns, column, weights[quality_code(reads, quality, position)]
+                reads, rules, candidates, count, work, length, position, weight, rare
             ):
                 work.edits[edit] |= DOUBTFUL
             edit += 1

@@ -85,20 +85,17 @@ class KernelModule:
         # The most dynamic shared memory that was asked for, by GPU and kernel.
         self._shared: dict[tuple[int, str], int] = {}
 
-    def compile_for(self, architecture: str, *, warnings_are_errors: bool = True) -> bytes:
-        """Compile for an architecture, without a GPU and without the cache.
+    def compile_for(self, architecture: str) -> bytes:
+        """Compile for an architecture, without a GPU and without the cache; a warning fails.
 
         Args:
             architecture: as ``sm_90``, or ``compute_90`` for PTX.
-            warnings_are_errors: whether a warning fails.
 
         Raises:
             DeviceError: the code does not compile.
             UsageError: CuPy or NVRTC is missing, or the architecture is misspelt.
         """
-        return compile_source(
-            self.path, Target(architecture), warnings_are_errors=warnings_are_errors
-        )
+        return compile_source(self.path, Target(architecture), warnings_are_errors=True)
 
     def checked(self, architecture: str) -> bytes:
         """As ``compile_for``, unless the same has been compiled before."""

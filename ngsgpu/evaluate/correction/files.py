@@ -12,6 +12,7 @@ from ngsgpu.evaluate.correction.cpu import Counters, Reads, compare
 from ngsgpu.evaluate.correction.result import CorrectionEvaluation
 from ngsgpu.evaluate.truth.indels import BAND, CLAIM_INDEL, CLAIM_NO_INDEL, CLAIM_NONE
 from ngsgpu.evaluate.truth.matching import Counterparts, Names, first_difference, names_of
+from ngsgpu.evaluate.truth.reads import truth_reader
 from ngsgpu.evaluate.truth.records import RecordTable
 from ngsgpu.evaluate.truth.streams import RecordStream, check_true_lengths, unwrapped
 from ngsgpu.io.inputs import holds_pairs
@@ -71,7 +72,8 @@ def evaluate_correction(
     Several files in one argument are read in turn, as lanes.
 
     Args:
-        truth: SAM, BAM or CRAM of the error-free reads, as written by ``art_illumina -ef``.
+        truth: SAM, BAM or CRAM of the error-free reads, as written by ``art_illumina -ef``, or
+            FASTQ or FASTA of them, of pairs in two files the mates' files in turn.
         in1: the reads before correction (FASTQ or FASTA; first mates of pairs).
         out1: the same reads after correction, in the same order.
         in2: second mates before correction.
@@ -101,7 +103,9 @@ def evaluate_correction(
     before = [RecordStream(listed(source), threads) for source, _ in members]
     after = [RecordStream(listed(target), threads) for _, target in members]
     group = len(members)
-    true = Counterparts(listed(truth), group=group, what="true reads")
+    paths = listed(truth)
+    reader = truth_reader(paths, group=group, interleaved=interleaved)
+    true = Counterparts(paths, group=group, what="true reads", read=reader)
     aligned = (
         None
         if alignments is None

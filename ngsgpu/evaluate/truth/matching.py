@@ -7,7 +7,7 @@ up by name from there on.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -199,13 +199,22 @@ class Counterparts:
         paths: the files, read in turn.
         group: records that belong together in the files' order: 2 for pairs, 1 otherwise.
         what: contents of the files, for messages.
+        read: reads a file.
 
     Attributes:
         records: records returned so far.
     """
 
-    def __init__(self, paths: Sequence[str | Path], *, group: int, what: str) -> None:
+    def __init__(
+        self,
+        paths: Sequence[str | Path],
+        *,
+        group: int,
+        what: str,
+        read: Callable[[str | Path], Iterator[RecordTable]] = read_tables,
+    ) -> None:
         self._paths = list(paths)
+        self._read = read
         self._group = group
         self._what = what
         self._tables = self._stream()
@@ -221,7 +230,7 @@ class Counterparts:
 
     def _stream(self) -> Iterator[RecordTable]:
         for path in self._paths:
-            yield from read_tables(path)
+            yield from self._read(path)
 
     def available(self, most: int) -> int:
         """How many groups can be taken at once, at most ``most``, at least 1."""

@@ -39,10 +39,9 @@ class DeviceWriter:
     Args:
         files: the outputs.
         threads: available threads; at most ``WRITERS`` of them write.
-        piece_bytes: bytes copied and written at a time; does not affect the result.
     """
 
-    def __init__(self, files: Outputs, *, threads: int, piece_bytes: int = PIECE_BYTES) -> None:
+    def __init__(self, files: Outputs, *, threads: int) -> None:
         import cupy
 
         self._files = files
@@ -50,7 +49,7 @@ class DeviceWriter:
         self._stream = cupy.cuda.Stream(non_blocking=True)
         in_memory = any(file is not None and file.is_in_memory for file in files.all_for_offsets())
         writers = min(threads, MEMORY_WRITERS if in_memory else WRITERS)
-        self._pinned = PinnedPool(piece_bytes, writers + _AHEAD)
+        self._pinned = PinnedPool(PIECE_BYTES, writers + _AHEAD)
         self._pool = ThreadPoolExecutor(writers, thread_name_prefix="ngsgpu-write")
         self._in_order: dict[int, ThreadPoolExecutor] = {}
         self._filled: dict[int, int] = {}

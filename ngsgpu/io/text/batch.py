@@ -10,7 +10,7 @@ of a chunk extends far enough to hold it completely, unless it is very long.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeVar
 
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from ngsgpu.errors import without_control_characters
 from ngsgpu.io.compress.source import Chunk
 from ngsgpu.io.text import scan
+from ngsgpu.pool import parts_within
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +163,40 @@ def concatenate(batches: Sequence[RecordBatch]) -> RecordBatch:
         first_record=batches[0].first_record,
         path=batches[0].path,
     )
+
+
+class Stretches(NamedTuple):
+    """Parts of the sequences of a batch, which a task takes together.
+
+    Attributes:
+        begin: int64[n], where they begin in the text.
+        stop: int64[n], where they stop.
+        record: int64[n], the records of whose sequences they are parts.
+    """
+
+    begin: NDArray[np.int64]
+    stop: NDArray[np.int64]
+    record: NDArray[np.int64]
+
+
+def cut_sequences(batch: RecordBatch, most: int) -> Iterator[Stretches]:
+    """Cut the sequences of a batch into stretches, in order.
+
+    Args:
+        batch: records.
+        most: letters that those of a task have at most, line ends included.
+    """
+    begin, stop, record = batch.seq_start, batch.seq_end, np.arange(len(batch))
+    sizes = stop - begin
+    if sizes.max(initial=0) > most:
+        pieces = np.maximum(1, -(-sizes // most))
+        record = np.repeat(record, pieces)
+        first = np.repeat(np.cumsum(pieces) - pieces, pieces)
+        begin = begin[record] + (np.arange(len(record)) - first) * most
+        stop = np.minimum(begin + most, stop[record])
+        sizes = stop - begin
+    for i, j in parts_within(np.cumsum(sizes), most):
+        yield Stretches(begin[i:j], stop[i:j], record[i:j])
 
 
 OVERLAP: Final = 1 << 16

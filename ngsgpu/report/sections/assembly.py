@@ -95,11 +95,9 @@ class AssemblyStage(Stage):
         found.quast = reports.get("all") or (join_quast(reports) if reports else None)
         return found
 
-    def section(
-        self, results: SampleResults, number: int, *, is_brief: bool = False
-    ) -> SampleSection:
+    def fill(self, section: SampleSection, results: SampleResults, *, is_brief: bool) -> None:
         """QUAST's metrics, and lengths of the contigs."""
-        assembly, section = results.of(Assembly), super().section(results, number)
+        assembly = results.of(Assembly)
         if assembly.quast is not None:
             section.tables.append(("QUAST", quast_table(assembly.quast)))
             section.details.append(
@@ -116,8 +114,7 @@ class AssemblyStage(Stage):
                 if reference
                 else "Nx: contigs of at least this length cover x per cent of the assembly."
             )
-            section.plot(_nx_curves(f"nx{number}", lengths, reference), caption)
-        return section
+            section.plot(_nx_curves(f"nx{section.number}", lengths, reference), caption)
 
     def say(self, results: SampleResults, finding: Finding) -> None:
         """Contiguity before and after, and what QUAST found wrong."""

@@ -9,7 +9,7 @@ from ngsgpu.report import words
 from ngsgpu.report.files import Json, json_if_named
 from ngsgpu.report.model import FileSpec, Sample, SampleResults
 from ngsgpu.report.page import Column, Finding, SampleSection, Table
-from ngsgpu.report.stage import Stage
+from ngsgpu.report.stage import Stage, shares
 
 
 @dataclass(eq=False)
@@ -39,11 +39,9 @@ class DepletionStage(Stage):
         run = sample.files.one("deplete")
         return Depletion(json_if_named(run, "statistics of depletion", "ngsgpu.deplete", missing))
 
-    def section(
-        self, results: SampleResults, number: int, *, is_brief: bool = False
-    ) -> SampleSection:
+    def fill(self, section: SampleSection, results: SampleResults, *, is_brief: bool) -> None:
         """A table of the run."""
-        stats, section = results.of(Depletion).stats, super().section(results, number)
+        stats = results.of(Depletion).stats
         if stats is not None:
             rows = [
                 stats.line("reads", "reads.total"),
@@ -52,7 +50,6 @@ class DepletionStage(Stage):
                 stats.line("bases kept", "bases.kept", "bases.total"),
             ]
             section.tables.append(("Depletion statistics", Table(("", "number", "share"), rows)))
-        return section
 
     def say(self, results: SampleResults, finding: Finding) -> None:
         """Add a sentence about the reads that were taken out."""
@@ -69,8 +66,4 @@ class DepletionStage(Stage):
     def columns(self, samples: Sequence[SampleResults]) -> list[Column]:
         """The share of the reads that were the host's."""
         stats = [results.of(Depletion).stats for results in samples]
-        shares = [
-            words.share(s.number("reads.host"), s.number("reads.total")) if s else words.NOTHING
-            for s in stats
-        ]
-        return [Column("host reads", shares)]
+        return [shares("host reads", stats, "reads.host", "reads.total")]

@@ -70,22 +70,19 @@ class EnginesStage(Stage):
                 found.curves = read_curves(page)
         return found
 
-    def section(
-        self, results: SampleResults, number: int, *, is_brief: bool = False
-    ) -> SampleSection:
+    def fill(self, section: SampleSection, results: SampleResults, *, is_brief: bool) -> None:
         """QUAST's metrics, a column an assembly, and curves of contiguity."""
-        found, section = results.of(Engines), super().section(results, number)
+        found = results.of(Engines)
         if found.quast is None:
-            return section
+            return
         section.tables.append(("Assemblers (QUAST)", engine_table(found.quast)))
         section.details.append(("All QUAST metrics", engine_table(found.quast, everything=True)))
         for kinds in (("ngx", "nx"), ("ngax", "nax")):
             kind = next((kind for kind in kinds if found.curves.get(kind)), None)
             if kind is not None:
                 name = kind.replace("x", "").upper() + "x"
-                svg = _curves(f"engines{kind}{number}", found.curves[kind], name)
+                svg = _curves(f"engines{kind}{section.number}", found.curves[kind], name)
                 section.plot(svg, _CURVES[kind])
-        return section
 
     def say(self, results: SampleResults, finding: Finding) -> None:
         """The contiguity that each program reached with the last reads, the corrected ones."""

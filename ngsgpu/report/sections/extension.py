@@ -13,7 +13,7 @@ from ngsgpu.report.model import FileSpec, Sample, SampleResults
 from ngsgpu.report.page import Column, Plot, SampleSection, Table
 from ngsgpu.report.quast import Quast, quast_rows, read_quast
 from ngsgpu.report.spread import length_curves
-from ngsgpu.report.stage import Stage
+from ngsgpu.report.stage import Stage, shares
 
 PROGRAMS = {"ngsgpu": "ngsgpu", "konnector": "Konnector"}
 """Programs whose extended reads may be compared with the truth."""
@@ -74,22 +74,20 @@ class ExtensionStage(Stage):
             found.quast = read_quast(quast)
         return found
 
-    def section(
-        self, results: SampleResults, number: int, *, is_brief: bool = False
-    ) -> SampleSection:
+    def fill(self, section: SampleSection, results: SampleResults, *, is_brief: bool) -> None:
         """Tables of the truth, the run and the assemblies, and lengths of extended reads."""
-        found, section = results.of(Extension), super().section(results, number)
+        found = results.of(Extension)
         if found.truths:
             section.tables.append(("Against the truth", _truth_table(found.truths)))
         if found.stats is not None:
             section.tables.append(("Extension statistics", _process_table(found.stats)))
             lengths = found.stats.histogram("length_histogram")
             if lengths and not is_brief:
-                section.plot(fragment_lengths(f"extended{number}", lengths), _CONNECTED_ONLY)
+                drawing = fragment_lengths(f"extended{section.number}", lengths)
+                section.plot(drawing, _CONNECTED_ONLY)
         if (quast := found.quast) is not None:
             section.tables.append(("Assemblies (QUAST)", assembly_table(quast)))
             section.details.append(("All QUAST metrics", assembly_table(quast, everything=True)))
-        return section
 
     def overlays(self, samples: Sequence[SampleResults]) -> list[Plot]:
         """Lengths of extended reads."""
@@ -100,17 +98,7 @@ class ExtensionStage(Stage):
     def columns(self, samples: Sequence[SampleResults]) -> list[Column]:
         """The share of pairs that was connected."""
         stats = [results.of(Extension).stats for results in samples]
-        return [
-            Column(
-                "pairs connected",
-                [
-                    words.share(s.number("pairs.connected"), s.number("pairs.total"))
-                    if s
-                    else words.NOTHING
-                    for s in stats
-                ],
-            )
-        ]
+        return [shares("pairs connected", stats, "pairs.connected", "pairs.total")]
 
 
 def _process_table(stats: Json) -> Table:

@@ -66,13 +66,11 @@ class MappedStage(Stage):
             json_if_named(path, "reads on the reference", "ngsgpu.evaluate.mapped", missing)
         )
 
-    def section(
-        self, results: SampleResults, number: int, *, is_brief: bool = False
-    ) -> SampleSection:
+    def fill(self, section: SampleSection, results: SampleResults, *, is_brief: bool) -> None:
         """Tables of correction, alleles, minority variants and merging; calibration."""
-        own, section = results.of(Mapped), super().section(results, number)
+        own = results.of(Mapped)
         if own.found is None:
-            return section
+            return
         if own.has("correction"):
             section.tables += [
                 ("Corrected reads", _correction_table(own.found)),
@@ -91,12 +89,11 @@ class MappedStage(Stage):
             section.tables.append(("Stated and seen errors", _stated_table(own.found)))
             if not is_brief:
                 section.plot(
-                    _calibration(f"mapped{number}", parts),
+                    _calibration(f"mapped{section.number}", parts),
                     "Qualities: stated, and observed from differences to the reference. On the "
                     "dotted line qualities are calibrated; below it bases are worse than stated. "
                     "Qualities without errors are not shown.",
                 )
-        return section
 
     def columns(self, samples: Sequence[SampleResults]) -> list[Column]:
         """Mismatches per kb before and after correction."""

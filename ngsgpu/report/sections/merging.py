@@ -15,7 +15,7 @@ from ngsgpu.report.model import FileSpec, Sample, SampleResults
 from ngsgpu.report.page import Column, Plot, SampleSection, Table
 from ngsgpu.report.palette import AFTER, AMBER, MUTED
 from ngsgpu.report.spread import length_curves
-from ngsgpu.report.stage import Stage
+from ngsgpu.report.stage import Stage, shares
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -62,11 +62,9 @@ class MergingStage(Stage):
             json_if_named(truth, "truth of merged reads", "ngsgpu.evaluate.merging", missing),
         )
 
-    def section(
-        self, results: SampleResults, number: int, *, is_brief: bool = False
-    ) -> SampleSection:
+    def fill(self, section: SampleSection, results: SampleResults, *, is_brief: bool) -> None:
         """Tables of the truth and the run, lengths of fragments, calibration of qualities."""
-        found, section = results.of(Merging), super().section(results, number)
+        found = results.of(Merging)
         if found.truth is not None:
             section.tables.append(("Against the truth", _truth_table(found.truth)))
         if found.stats is not None:
@@ -75,23 +73,22 @@ class MergingStage(Stage):
             qualities = _estimated(found.stats)
             if qualities and not is_brief:
                 section.plot(
-                    _learned(f"learned{number}", qualities),
+                    _learned(f"learned{section.number}", qualities),
                     "Qualities of the reads: stated, and estimated from the disagreements of "
                     "mates in the overlaps of the first pairs. On the dotted line they mean what "
                     "they say; below it reads have more errors. Larger dots mean more bases.",
                 )
             if sizes and not is_brief:
-                section.plot(fragment_lengths(f"fragments{number}", sizes), _MERGED_ONLY)
+                section.plot(fragment_lengths(f"fragments{section.number}", sizes), _MERGED_ONLY)
         if found.truth is not None:
             parts = {label: _observed(found.truth, name) for name, label in _PARTS.items()}
             if any(parts.values()):
                 section.plot(
-                    _calibration(f"calibration{number}", parts),
+                    _calibration(f"calibration{section.number}", parts),
                     "Qualities of merged bases: reported, and observed from errors. On the "
                     "dotted line qualities are calibrated; above it bases are better. "
                     "Larger dots mean more bases; qualities without errors are not shown.",
                 )
-        return section
 
     def overlays(self, samples: Sequence[SampleResults]) -> list[Plot]:
         """Lengths of merged fragments."""
@@ -102,17 +99,7 @@ class MergingStage(Stage):
     def columns(self, samples: Sequence[SampleResults]) -> list[Column]:
         """The share of pairs that was merged."""
         stats = [results.of(Merging).stats for results in samples]
-        return [
-            Column(
-                "pairs merged",
-                [
-                    words.share(s.number("pairs.merged"), s.number("pairs.total"))
-                    if s
-                    else words.NOTHING
-                    for s in stats
-                ],
-            )
-        ]
+        return [shares("pairs merged", stats, "pairs.merged", "pairs.total")]
 
 
 def _observed(truth: Json, part: str) -> list[tuple[float, float, float]]:

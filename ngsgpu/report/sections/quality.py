@@ -60,25 +60,22 @@ class QualityStage(Stage):
             found[variant] = load_fastp(path)
         return Quality(found)
 
-    def section(
-        self, results: SampleResults, number: int, *, is_brief: bool = False
-    ) -> SampleSection:
+    def fill(self, section: SampleSection, results: SampleResults, *, is_brief: bool) -> None:
         """A table of both, qualities and GC content by position."""
-        section, reads = super().section(results, number), results.of(Quality).reads
+        reads = results.of(Quality).reads
         if reads:
             section.note = _doubt(results)
             section.tables.append(("Reads", _table(reads, _doubt(results))))
             qualities = _curves(reads, "quality_curves.mean")
             contents = _curves(reads, "content_curves.GC")
             if qualities and not is_brief:
-                drawing = _by_position(f"quality{number}", qualities, "mean quality")
+                drawing = _by_position(f"quality{section.number}", qualities, "mean quality")
                 section.plot(drawing, "Mean base quality by position; dashed: second mates.")
             if contents and not is_brief:
-                drawing = _by_position(f"gc{number}", contents, "GC content")
+                drawing = _by_position(f"gc{section.number}", contents, "GC content")
                 section.plot(drawing, "GC content by position; dashed: second mates.")
             if not is_brief:
-                _plot_uncorrected(section, reads, number)
-        return section
+                _plot_uncorrected(section, reads)
 
     def intro_for(self, samples: Sequence[SampleResults]) -> str:
         """Whether correction kept numbers and lengths, which it does unless it trims reads."""
@@ -237,7 +234,7 @@ def _most_frequent(reads: Json) -> float | None:
     return reads.number("insert_size.peak") if _inserts(reads) else None
 
 
-def _plot_uncorrected(section: SampleSection, reads: Mapping[str, Json], number: int) -> None:
+def _plot_uncorrected(section: SampleSection, reads: Mapping[str, Json]) -> None:
     """Content by position and lengths of fragments, which correction hardly changes."""
     raw = reads.get("raw")
     if raw is None:
@@ -250,11 +247,11 @@ def _plot_uncorrected(section: SampleSection, reads: Mapping[str, Json], number:
     }
     if contents:
         section.plot(
-            _contents(f"contents{number}", contents),
+            _contents(f"contents{section.number}", contents),
             "Bases by position in the uncorrected reads; dashed: second mates.",
         )
     if sizes := _inserts(raw):
-        section.plot(fragment_lengths(f"inserts{number}", sizes), _INSERTS)
+        section.plot(fragment_lengths(f"inserts{section.number}", sizes), _INSERTS)
 
 
 @drawn(SMALL)

@@ -52,11 +52,9 @@ class TrimmingStage(Stage):
             return Trimming()
         return Trimming(load_fastp(path))
 
-    def section(
-        self, results: SampleResults, number: int, *, is_brief: bool = False
-    ) -> SampleSection:
+    def fill(self, section: SampleSection, results: SampleResults, *, is_brief: bool) -> None:
         """A table of the run."""
-        stats, section = results.of(Trimming).stats, super().section(results, number)
+        stats = results.of(Trimming).stats
         if stats is not None:
             rows = [
                 stats.line("reads as sequenced", READS),
@@ -73,7 +71,6 @@ class TrimmingStage(Stage):
                 if stats.number(key)
             ]
             section.tables.append(("Trimming statistics", Table(("", "number", "share"), rows)))
-        return section
 
     def intro_for(self, samples: Sequence[SampleResults]) -> str:
         """Which program trimmed, and what."""

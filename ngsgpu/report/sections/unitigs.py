@@ -52,11 +52,9 @@ class UnitigsStage(Stage):
                 found.stats[variant] = stats
         return found
 
-    def section(
-        self, results: SampleResults, number: int, *, is_brief: bool = False
-    ) -> SampleSection:
+    def fill(self, section: SampleSection, results: SampleResults, *, is_brief: bool) -> None:
         """A table of the graphs."""
-        stats, section = results.of(UnitigGraphs).stats, super().section(results, number)
+        stats = results.of(UnitigGraphs).stats
         if stats:
             own = next(iter(stats.values()))
             rows = [
@@ -69,7 +67,6 @@ class UnitigsStage(Stage):
             headings = ("", *(VARIANT_LABELS.get(name, name) for name in stats))
             title = f"Unitigs, k = {words.count(own.number('kmer'))}"
             section.tables.append((title, Table(headings, [*rows, least])))
-        return section
 
     def columns(self, samples: Sequence[SampleResults]) -> list[Column]:
         """N50 of the unitigs, before and after."""

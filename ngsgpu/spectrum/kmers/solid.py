@@ -22,7 +22,6 @@ SOLID: Final = 2
 STRONG: Final = 3
 
 BLOOM_HASHES: Final = 8
-BLOOM_BITS_PER_KEY: Final = 64
 
 _2 = np.uint64(2)
 _3 = np.uint64(3)

@@ -8,7 +8,6 @@ front of its suffixes and a sample of their places; joined, they are the transfo
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -74,7 +73,6 @@ def fm_index_by_buckets(
     limit: int | None = None,
     gpus: int = 1,
     plan: BucketPlan | None = None,
-    advance: Callable[[int], object] = lambda done: None,
 ) -> FmIndex:
     """The FM index of a text of bases, made on GPUs; see ``fm_index``.
 
@@ -84,7 +82,6 @@ def fm_index_by_buckets(
         limit: memory that may be used on each GPU, in bytes; None: free memory.
         gpus: how many share the buckets, the current one and those after it.
         plan: sizes of buckets and cover; None: by the memory. Does not affect the result.
-        advance: called with the number of suffixes that were finished.
 
     Raises:
         DeviceMemoryError: the text does not fit.
@@ -99,7 +96,7 @@ def fm_index_by_buckets(
         cover = rank_cover(text, plan.period)
         buckets = _buckets_of(text, cover, plan)
         sample = np.empty(size // SAMPLED + 1, dtype=np.int64)
-        pieces = _by_team(team, text, cover, buckets, sample, advance)
+        pieces = _by_team(team, text, cover, buckets, sample)
         del cover
         sample[0] = -1
         rows, primary = _joined(text, pieces)
@@ -171,7 +168,6 @@ def _by_team(
     cover: Cover,
     buckets: list[Bucket],
     sample: NDArray[np.int64],
-    advance: Callable[[int], object],
 ) -> list[Piece]:
     """The pieces of all buckets, each on the GPU that made it."""
     import cupy
@@ -195,8 +191,6 @@ def _by_team(
                     break
                 bucket = waiting.pop()
             done.append(_piece_of(*inputs[member], bucket, sample))
-            with lock:
-                advance(bucket.count)
         cupy.cuda.get_current_stream().synchronize()
         return done
 

@@ -12,14 +12,9 @@
 // Grid: one block per kTileUnits units; block: kThreads, one warp per unit. Bytes: bases in, 8 out
 // per unit, the tables (from L1). Operations: about 8 per base.
 extern "C" __global__ void __launch_bounds__(kThreads)
-    hash_units(u8* raw1, const u32* line_end1, const u32* seq_start1, const u32* qual_start1,
-               const int* lengths1, u32 begin1, u32 record1, u8* raw2, const u32* line_end2,
-               const u32* seq_start2, const u32* qual_start2, const int* lengths2, u32 begin2,
-               u32 record2, u32 step, u32 units, u32 paired, u64 mask, const u64* codes,
-               const u64* factors, u64* keys) {
-    const Mates mates[2] = {
-        {raw1, line_end1, seq_start1, qual_start1, lengths1, begin1, record1, step},
-        {raw2, line_end2, seq_start2, qual_start2, lengths2, begin2, record2, step}};
+    hash_units(MATES(u8), u32 units, u32 paired, u64 mask, const u64* codes, const u64* factors,
+               u64* keys) {
+    const Mates mates[2] = {FIRST_MATES, SECOND_MATES};
     const u32 lane = threadIdx.x & 31;
     for (u32 entry = threadIdx.x / 32; entry < kTileUnits; entry += kWarps) {
         const u32 unit = blockIdx.x * kTileUnits + entry;
@@ -136,19 +131,16 @@ extern "C" __global__ void __launch_bounds__(kThreads)
 // (from L2), and the second mates out and in again. Operations: for mates of L bases up to 2 L
 // overlaps of one or two words and 25 instructions each, and about 60 per base.
 extern "C" __global__ void __launch_bounds__(kThreads)
-    trim_units(u8* raw1, const u32* line_end1, const u32* seq_start1, const u32* qual_start1,
-               const int* lengths1, u32 begin1, u32 record1, u8* raw2, const u32* line_end2,
-               const u32* seq_start2, const u32* qual_start2, const int* lengths2, u32 begin2,
-               u32 record2, u32 step, u32 units, const Rules* rules_in, const u8* duplicate,
-               u8* turned, Trimmed* trimmed, u32* offsets, u32* tile_bytes, u64* counters,
-               u8* notes1, u8* notes2, u32* note_bytes) {
+    trim_units(MATES(u8), u32 units, const Rules* rules_in, const u8* duplicate, u8* turned,
+               Trimmed* trimmed, u32* offsets, u32* tile_bytes, u64* counters, u8* notes1,
+               u8* notes2, u32* note_bytes) {
     __shared__ Sizes<kOutputs> bytes;
     __shared__ u32 counted[kCounters];
     for (u32 i = threadIdx.x; i < kCounters; i += kThreads) counted[i] = 0;
     clear_sizes<kOutputs>(bytes);
     __syncthreads();
-    const Mates mates1 = {raw1, line_end1, seq_start1, qual_start1, lengths1, begin1, record1, step};
-    const Mates mates2 = {raw2, line_end2, seq_start2, qual_start2, lengths2, begin2, record2, step};
+    const Mates mates1 = FIRST_MATES;
+    const Mates mates2 = SECOND_MATES;
     const Rules& rules = *rules_in;
     const Notes notes = {{notes1, notes2}, note_bytes};
     const Trimmer trimmer = {rules, notes, counted};
@@ -202,17 +194,12 @@ extern "C" __global__ void __launch_bounds__(kThreads)
 // Grid: one block per kTileUnits units; block: kThreads, one warp per unit. Bytes: the records in
 // (from L2) and out. Operations: about 10 a byte.
 extern "C" __global__ void __launch_bounds__(kThreads)
-    write_units(u8* raw1, const u32* line_end1, const u32* seq_start1, const u32* qual_start1,
-                const int* lengths1, u32 begin1, u32 record1, u8* raw2, const u32* line_end2,
-                const u32* seq_start2, const u32* qual_start2, const int* lengths2, u32 begin2,
-                u32 record2, u32 step, u32 units, const Rules* rules_in, const Trimmed* trimmed,
+    write_units(MATES(u8), u32 units, const Rules* rules_in, const Trimmed* trimmed,
                 const u32* offsets, const u32* tile_bytes, u8* kept1, u8* kept2, u8* unpaired1,
                 u8* unpaired2, u8* failed, u32* totals) {
     __shared__ u32 before[kOutputs];
     sum_before(tile_bytes, before, totals);
-    const Mates mates[2] = {
-        {raw1, line_end1, seq_start1, qual_start1, lengths1, begin1, record1, step},
-        {raw2, line_end2, seq_start2, qual_start2, lengths2, begin2, record2, step}};
+    const Mates mates[2] = {FIRST_MATES, SECOND_MATES};
     u8* const outputs[kOutputs] = {kept1, kept2, unpaired1, unpaired2, failed};
     const Rules& rules = *rules_in;
     const u32 lane = threadIdx.x & 31;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import replace
 from pathlib import Path
 
@@ -83,6 +84,18 @@ def expected_rows(
             row += ["0", "-", "0", "0"]
         found.append(row)
     return found
+
+
+def misread(sequence: str, errors: float, source: random.Random) -> str:
+    """With as many substitutions as insertions and deletions together."""
+    found = []
+    for base in sequence:
+        drawn = source.random() / errors
+        if drawn < 0.5:
+            found.append(source.choice("ACGT"))
+        elif not 0.5 <= drawn < 0.75:
+            found.append(base + source.choice("ACGT") * (drawn < 1))
+    return "".join(found)
 
 
 def shown(table: bytes, *, strains: bool = False) -> list[list[str]]:

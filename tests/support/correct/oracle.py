@@ -29,6 +29,7 @@ from tests.support.correct.alignment import (
 )
 from tests.support.minhash.oracle import Placement, reverse_complement
 
+Q20 = quality_weight(20)
 Q30 = quality_weight(30)
 
 
@@ -242,13 +243,9 @@ class Corrector(Aligner):
         self, anchor: int, aligned: dict[int, Candidate], *, crowded: bool
     ) -> Decision | None:
         """What the anchor's MSA says; None without candidates."""
-        filtered = self.keep(aligned)
-        kept = self.refine(anchor, filtered)
-        self.counts["kept"] += len(filtered)
-        self.counts["refined_away"] += len(filtered) - len(kept)
+        kept, columns = self.msa(anchor, aligned)
         if not kept:
             return None
-        columns = self.lay_out(anchor, kept)
         quality = self.classify(anchor, columns)
         complete = self.edits(anchor, columns, kept, whole=True, crowded=crowded)
         own = complete
@@ -275,18 +272,23 @@ class Corrector(Aligner):
     def doubts(self, anchor: int, columns: Columns, kept: list[Candidate]) -> tuple[bool, set[int]]:
         """Whether the read has a rare allele, and where it may have variants of its own."""
         own, alleles = self.reads[anchor], self.alleles(anchor, columns, kept)
-        rare, doubtful = False, set()
-        for position, base in enumerate(own.bases):
-            if position in own.ambiguous:
+        known = [i for i in range(len(own.bases)) if i not in own.ambiguous]
+        rare = [
+            i for i in known
+            if own.bases[i] in alleles[i] and columns[i][own.bases[i]].q20 <= 8
+        ]  # fmt: skip
+        relatives = [c for c in kept if any(c.base_at(i) == own.bases[i] for i in rare)]
+        doubtful = set()
+        for position in known:
+            if not self.pair_suffices(sum(cell.q20 for cell in columns[position].values())):
                 continue
-            cells = columns[position]
-            if base in alleles[position] and cells[base].q20 <= 8:
-                rare = True
-            if own.weights[position] >= Q30 and self.pair_suffices(
-                sum(cell.q20 for cell in cells.values())
-            ):
+            theirs = {c.base_at(position) for c in relatives}
+            if consensus(columns[position]) in theirs:
+                continue
+            needed = 0 if own.bases[position] in theirs else Q20 if rare else Q30
+            if own.weights[position] >= needed:
                 doubtful.add(position)
-        return rare, doubtful
+        return bool(rare), doubtful
 
     def standing(self, anchor: int, columns: Columns, quality: str) -> str:
         """The correction of a read with a gap stands as one of high quality does."""

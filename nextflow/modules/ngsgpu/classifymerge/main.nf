@@ -26,7 +26,7 @@ process NGSGPU_CLASSIFYMERGE {
     // --min-hits N, --hit-difference X, --confidence X, --species-confidence X, --candidates-kept N,
     // --insert-size N, --lowest RANK, --highest RANK, --ties first|ambiguous, --metacache,
     // --columns LIST, --abundance-rank LIST, --coverage-filter X, --species-identity X,
-    // --genus-identity X, --doubtful-confidence X, --read-errors X, --max-accident P,
+    // --genus-identity X, --doubtful-confidence X, --read-errors X|auto, --max-accident P,
     // --compress-level N, --no-verify, --quiet
     def args = task.ext.args ?: ''
     def prefix = task.ext.prefix ?: "${meta.id}"

@@ -92,11 +92,9 @@ class CorrectionStage(Stage):
             found.kmers[variant] = read_spectrum(path)
         return found
 
-    def section(
-        self, results: SampleResults, number: int, *, is_brief: bool = False
-    ) -> SampleSection:
+    def fill(self, section: SampleSection, results: SampleResults, *, is_brief: bool) -> None:
         """Tables of the truth and the run, errors and corrections by position, k-mer spectra."""
-        found, section = results.of(Correction), super().section(results, number)
+        found = results.of(Correction)
         if found.truth is not None:
             section.tables.append(("Against the truth", _truth_table(found.truth)))
         if found.stats is not None:
@@ -104,7 +102,7 @@ class CorrectionStage(Stage):
         positions = [mate for mate in found.positions() if len(mate.bases)]
         if positions:
             section.plot(
-                plots.error_rate_by_position(f"error{number}", positions),
+                plots.error_rate_by_position(f"error{section.number}", positions),
                 "Error rate by position in the read, before and after correction. Dots: each "
                 "position; lines: means over five positions. Reads without insertions and "
                 "deletions.",
@@ -113,7 +111,7 @@ class CorrectionStage(Stage):
         mates = [counts for counts in found.corrected_by_position() if len(counts)]
         if mates and not is_brief:
             section.plot(
-                plots.corrected_by_position(f"corrected{number}", mates),
+                plots.corrected_by_position(f"corrected{section.number}", mates),
                 "Bases replaced, by position in the read (means over five positions).",
             )
         # Reads without a k-mer have nothing that a logarithmic axis could show.
@@ -121,14 +119,13 @@ class CorrectionStage(Stage):
         if spectra and not is_brief:
             k = next((s.k for s in spectra.values() if s.k), 0)
             section.plot(
-                plots.spectra(f"spectrum{number}", spectra),
+                plots.spectra(f"spectrum{section.number}", spectra),
                 f"Spectrum of {f'{k}-mers' if k else 'k-mers'} before and after correction; "
                 "both axes are logarithmic, and points further right are means over several "
                 "multiplicities. Errors make k-mers that occur once or a few times "
                 "(left); error-free ones peak at the coverage, which is also on the left "
                 "if there are few reads.",
             )
-        return section
 
     def intro_for(self, samples: Sequence[SampleResults]) -> str:
         """What the truth is, where it is known."""
