@@ -16,13 +16,13 @@ _SHORT: Final = 4
 
 _ROUND: Final = 1000
 _LN2: Final = 693
-_LIKELIER: Final = 2000
+_LIKELIER: Final = 1000
 _MOST_DEPTH: Final = 16
 """What the graph leads back to within 1,000 bases is in a tandem repeat, or between copies of a
 repeat, and its depth must tell that it is there once: one copy must be likelier than two by a
-logarithm of 2 (in thousandths, as that of two), where depths count as those of a 16-fold genome at
+logarithm of 1 (in thousandths, as that of two), where depths count as those of a 16-fold genome at
 most. Of parts of 27 genomes at 10-fold, three of the four contigs that lacked a unit of more than
-100 bases no longer did, and the others were as long."""
+100 bases no longer did; NGA50 fell to .77 to .98 in four genomes."""
 
 
 def unique_pieces(pieces: Pieces, read: int) -> NDArray[np.bool_]:
