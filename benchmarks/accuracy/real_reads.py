@@ -19,7 +19,6 @@ import argparse
 import gzip
 import json
 import os
-import random
 import shutil
 import sys
 import tempfile
@@ -29,6 +28,8 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
+from benchmarks.accuracy.art import draw_pairs
+from benchmarks.accuracy.strains import COLI, KMER, Mixture, draw_mixture
 from benchmarks.harness.document import head, write_document
 from benchmarks.harness.measuring import ROOT, BenchmarkError, answer, measure, version_in
 from benchmarks.peers.commands import COMMANDS, HIDDEN, Job, Work
@@ -84,11 +85,7 @@ REAL = (
         ("merge",),
     ),
 )
-STRAIN = "genomes/bacteria/escherichia_coli__K_12_MG1655.fna.gz"
-STRAIN_BASES = 300_000
-STRAIN_DIVERGENCE = 0.01
-STRAIN_COVERAGES = (100, 8)
-STRAIN_KMER = 31
+MIXTURE = Mixture("checked", COLI, 0, 300_000, "HS20", 100, 100, ((8, 0.01),))
 APART = f"{REFS}/human_chr20_hg19_9995001-11095000.fa.gz"
 
 
@@ -215,47 +212,20 @@ def real_sets(settings: argparse.Namespace) -> Iterator[dict[str, Any]]:
                 yield {"name": own.name, "stage": stage, "programs": programs}
 
 
-def mutated(bases: str, share: float, seed: int) -> str:
-    """A copy with SNVs."""
-    rng = random.Random(seed)
-    others = {base: "ACGT".replace(base, "") for base in "ACGT"}
-    return "".join(
-        rng.choice(others[base]) if base in others and rng.random() < share else base
-        for base in bases
-    )
-
-
-def art(reference: str, prefix: str, coverage: float, insert: int, seed: int, folder: Path) -> None:
-    """Simulate pairs of 2 x 100 bases."""
-    command = (
-        f"art_illumina -ss HS20 -p -l 100 -f {coverage} -m {insert} -s 10 -rs {seed} -na -ef "
-        f"-i {reference} -o {prefix} -d {prefix}"
-    )
-    measure(command.split(), folder)
-
-
 def strain_mixture(settings: argparse.Namespace) -> Iterator[dict[str, Any]]:
     """Two strains that differ by SNVs, the rarer one's own k-mers after correction."""
     with tempfile.TemporaryDirectory(dir=settings.work) as name:
         folder = Path(name)
-        major = next(iter(read_fasta(settings.data / STRAIN)))[1][:STRAIN_BASES]
-        genomes = (major, mutated(major, STRAIN_DIVERGENCE, 1))
-        for label, bases, coverage in zip("ab", genomes, STRAIN_COVERAGES, strict=True):
-            (folder / f"{label}.fa").write_text(f">{label}\n{bases}\n")
-            art(f"{label}.fa", label, coverage, 300, 1, folder)
-        for mate in (1, 2):
-            with (folder / f"r{mate}.fq").open("wb") as out:
-                for label in "ab":
-                    out.write((folder / f"{label}{mate}.fq").read_bytes())
-        work = prepare(folder, STRAIN_BASES, settings)
+        draw_mixture(MIXTURE, settings.data, folder)
+        work = prepare(folder, MIXTURE.bases, settings)
         programs = {}
         for label, entry, files in run_jobs("correct", settings.correct, work, folder):
             found = evaluate_kmers(
                 [folder / "r1.fq", folder / "r2.fq"],
                 files,
-                reference=folder / "a.fa",
-                minority=folder / "b.fa",
-                k=STRAIN_KMER,
+                reference=folder / "s0.fa",
+                minority=folder / "s1.fa",
+                k=KMER,
             )
             programs[label] = entry | {"evaluation": found.document()}
         yield {"name": "two strains, 100 x and 8 x", "stage": "strains", "programs": programs}
@@ -266,7 +236,8 @@ def pairs_apart(settings: argparse.Namespace) -> Iterator[dict[str, Any]]:
     with tempfile.TemporaryDirectory(dir=settings.work) as name:
         folder = Path(name)
         unpack(settings.data / APART, folder / "reference.fa")
-        art("reference.fa", "r", 4.35, 400, 1, folder)
+        options = ("-ef", "-l", 100, "-f", 4.35, "-m", 400, "-s", 10, "-rs", 1)
+        draw_pairs("HS20", "reference.fa", "r", folder, *options, "-d", "r")
         work = prepare(folder, genome_bases(folder / "reference.fa"), settings)
         programs = {}
         for label, entry, files in run_jobs("merge", settings.merge, work, folder):

@@ -24,7 +24,7 @@ from ngsgpu.minhash import tables as minhash_tables
 from ngsgpu.minhash.cpu import READ_MASK
 from ngsgpu.pool import Shared, working
 from ngsgpu.readset import ReadSet
-from ngsgpu.readset.kmers import KmerSpectrum
+from ngsgpu.readset.kmers import KmerSpectrum, estimate_coverage
 from ngsgpu.run.again.edited import EditingRun
 from ngsgpu.run.options import INTERPRETER_BYTES, Contents, ReadSetPlan
 from ngsgpu.run.progress import Stage
@@ -35,10 +35,15 @@ class Run(EditingRun[CorrectionParameters]):
     """A correction: ``read`` (or ``take``), ``fill_unknown``, ``count``, ``correct``, ``write``."""
 
     def count(self) -> KmerSpectrum:
-        """The k-mer spectrum of the reads; chooses the length of k-mers."""
-        self.parameters = self.parameters.for_bases(self.reads.bases)
+        """The k-mer spectrum of the reads; chooses the k-mer length of the tables."""
+        bases, given = self.reads.bases, self.parameters
+        minhash = given.for_reads(bases).minhash
         with self.timed("spectrum"):
-            return self.sampled_spectrum(self.parameters.minhash.k)
+            spectrum = self.sampled_spectrum(minhash.k)
+        coverage = given.coverage or max(1.0, estimate_coverage(spectrum))
+        repeated = spectrum.share_above(minhash.max_bucket_size(coverage))
+        self.parameters = given.for_reads(bases, repeated)
+        return spectrum
 
     @abstractmethod
     def correct(self, coverage: float) -> Corrections:

@@ -200,11 +200,15 @@ class CorrectionParameters:
         if self.classic and self.keep_variants is not None:
             raise UsageError("`classic` keeps no variants; leave out `keep_variants`")
 
-    def for_bases(self, bases: int) -> Self:
-        """The same with a k-mer length for reads of some bases in all; CARE's with ``classic``."""
+    def for_reads(self, bases: int, repeated: float = 0.0) -> Self:
+        """The same with a k-mer length that suits some reads, or with ``classic`` that of CARE.
+
+        Arguments are those of ``MinhashParameters.for_reads``.
+        """
         own = self.minhash
-        chosen = dataclasses.replace(own, kmer=own.k) if self.classic else own.for_bases(bases)
-        return dataclasses.replace(self, minhash=chosen)
+        if self.classic:
+            return dataclasses.replace(self, minhash=dataclasses.replace(own, kmer=own.k))
+        return dataclasses.replace(self, minhash=own.for_reads(bases, repeated))
 
     def chosen_model(self, *, with_qualities: bool = True) -> str:
         """The model for reads with or without qualities: ``none``, ``default`` or a file."""

@@ -19,6 +19,9 @@ FEWEST_BASES: Final = 16
 MOST_BASES: Final = 20
 """Of the k-mers of tables, where their length is chosen."""
 
+MANY_REPEATED: Final = 0.04
+"""Share of the k-mers in buckets of repeats from which the longest ones are chosen."""
+
 
 @parameters
 class MinhashParameters:
@@ -58,18 +61,24 @@ class MinhashParameters:
 
     @property
     def k(self) -> int:
-        """The k-mer length given or chosen (``for_bases``), otherwise that for the most bases."""
+        """The k-mer length given or chosen (``for_reads``), otherwise the longest one."""
         return MOST_BASES if self.kmer is None else self.kmer
 
-    def for_bases(self, bases: int) -> Self:
-        """The same with a k-mer length for reads of some bases in all.
+    def for_reads(self, bases: int, repeated: float = 0.0) -> Self:
+        """The same with a k-mer length that suits some reads.
 
         Of 16 times as many k-mers as there are bases, hardly any meet by chance; the shorter they
-        are, the more reads with errors share some with others.
+        are, the more reads with errors share some with others. But the more do copies of a repeat.
+
+        Args:
+            bases: of all reads.
+            repeated: share of their k-mers, of that length, that are in buckets of repeats.
         """
         if self.kmer is not None:
             return self
         wanted = (max(16 * bases - 1, 1).bit_length() + 1) // 2
+        if repeated > MANY_REPEATED:
+            wanted = MOST_BASES
         return dataclasses.replace(self, kmer=min(max(FEWEST_BASES, wanted), MOST_BASES))
 
     @property

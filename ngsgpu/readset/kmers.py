@@ -52,6 +52,12 @@ class KmerSpectrum:
     sampled: int
     kmers_per_base: float
 
+    def share_above(self, multiplicity: int) -> float:
+        """Part of all k-mer occurrences that is of k-mers with a larger multiplicity."""
+        occurrences = self.multiplicity * self.count
+        above = int(occurrences[self.multiplicity > multiplicity].sum())
+        return above / max(1, int(occurrences.sum()))
+
     def dense(self, limit: int = 100_000) -> NDArray[np.int64]:
         """Counts by multiplicity from 0 to the largest one, at most ``limit``."""
         if len(self.multiplicity) == 0:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.accuracy.real_reads import add_earlier, job_of, mutated, parse, short
+from benchmarks.accuracy.real_reads import add_earlier, job_of, parse, short
 from benchmarks.harness.measuring import BenchmarkError
 from benchmarks.peers.commands import Work
 from scripts.benchmark_tables import real_read_tables
@@ -24,14 +24,6 @@ def test_programs_and_options() -> None:
     assert job_of("merge", "adapterremoval", WORK)[1].outputs == ("adapterremoval.fq",)
     with pytest.raises(BenchmarkError, match="flush: the programs are ngsgpu, "):
         job_of("merge", "flush", WORK)
-
-
-def test_a_strain_differs_where_it_should() -> None:
-    bases = "ACGTN" * 2000
-    other = mutated(bases, 0.01, 1)
-    changed = sum(a != b for a, b in zip(bases, other, strict=True))
-    assert 50 < changed < 120 and other.count("N") == 2000
-    assert mutated(bases, 0.01, 1) == other
 
 
 def document(program: str, switched: int) -> dict[str, Any]:

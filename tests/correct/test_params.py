@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from typing import Any
 
 import pytest
 
-from ngsgpu.correct import CorrectionParameters
+from ngsgpu.correct import CorrectionParameters, MinhashParameters
 from ngsgpu.errors import UsageError
 from tests.support.correct.alignment import ONE, TOLERANCE, WHOLE, exact, units
 
@@ -49,6 +50,15 @@ def test_thresholds_of_the_description() -> None:
         for name, value in supports.items():
             assert getattr(rules, name) == units(Fraction(value)), name
             assert getattr(rules, name) < Fraction(value) * WHOLE
+
+
+def test_length_of_kmers() -> None:
+    def chosen(**given: Any) -> int | None:
+        return CorrectionParameters(**given).for_reads(1 << 30).minhash.kmer
+
+    assert chosen() == 17
+    assert chosen(classic=True) == 20, "as CARE"
+    assert chosen(minhash=MinhashParameters(kmer=31), classic=True) == 31
 
 
 def test_error_rate_moves_the_thresholds() -> None:

@@ -33,7 +33,7 @@ class Search:
             self.reads.arrays,
             self.tables.arrays,
             anchor,
-            self.parameters.kmer,
+            self.parameters.k,
             max_bucket_size,
             window,
             self.found,

@@ -150,7 +150,7 @@ def test_window_of_a_bucket(sizes: list[int], max_bucket_size: int, window: int)
 
 def test_parameters() -> None:
     parameters = MinhashParameters()
-    assert (parameters.kmer, parameters.hashes) == (20, 48)
+    assert (parameters.kmer, parameters.k, parameters.hashes) == (None, 20, 48)
     crowds = {1: 10, 4: 10, 4.4: 11, 30: 75, 30.1: 75, 100: 250}
     for coverage, max_bucket_size in crowds.items():
         assert (
@@ -161,11 +161,25 @@ def test_parameters() -> None:
     assert MinhashParameters(seed=3).first_function == 768
 
 
+def test_as_many_kmers_as_16_times_the_bases() -> None:
+    lengths = {0: 16, 1: 16, 1 << 28: 16, (1 << 28) + 1: 17, 1 << 30: 17, (1 << 30) + 1: 18}
+    lengths |= {1 << 34: 19, (1 << 34) + 1: 20, 1 << 50: 20}
+    for bases, k in lengths.items():
+        assert MinhashParameters().for_reads(bases).kmer == k
+        assert k in (16, 20) or 4 ** (k - 1) < 16 * bases <= 4**k
+    assert MinhashParameters(kmer=25).for_reads(1, 1.0).kmer == 25
+
+
+def test_longest_kmers_for_repeats() -> None:
+    assert MinhashParameters().for_reads(1000, 0.04).kmer == 16
+    assert MinhashParameters().for_reads(1000, 0.041).kmer == 20
+
+
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"kmer": 7}, "`kmer` must be from 8 to 32, not 7"),
-        ({"kmer": 33}, "`kmer` must be from 8 to 32, not 33"),
+        ({"kmer": 7}, "`kmer` must be auto or from 8 to 32, not 7"),
+        ({"kmer": 33}, "`kmer` must be auto or from 8 to 32, not 33"),
         ({"hashes": 0}, "`hashes` must be from 1 to 255, not 0"),
         ({"hashes": 256}, "`hashes` must be from 1 to 255, not 256"),
         ({"seed": -1}, "`seed` must be from 0 to 4,294,967,295, not -1"),

@@ -107,6 +107,13 @@ def test_dense_is_cut_off() -> None:
     assert spectrum.dense(limit=100).tolist() == [0, 5, 0, 0, 0, 0, 0, 6]
 
 
+def test_share_of_frequent_kmers() -> None:
+    spectrum = KmerSpectrum(20, np.array([1, 7, 10]), np.array([10, 10, 2]), 1, 0.8)
+    shares = [spectrum.share_above(multiplicity) for multiplicity in (0, 6, 7, 9, 10)]
+    assert shares == [1.0, 0.9, 0.2, 0.2, 0.0]
+    assert KmerSpectrum(20, np.zeros(0, int), np.zeros(0, int), 1, 0.0).share_above(0) == 0
+
+
 def estimate(sequences: list[bytes], k: int = 20) -> float:
     return estimate_coverage(count_kmers(ReadSet.from_sequences(sequences), k, threads=2))
 

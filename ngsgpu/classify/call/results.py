@@ -17,6 +17,7 @@ from ngsgpu.classify.query.queries import QueryBlock
 from ngsgpu.jit import Integer, njit
 
 UNCLASSIFIED: Final = -1
+NO_TARGET: Final = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +28,7 @@ class CalledReads:
         queries: names and lengths.
         call: int32[n], see above.
         score: int32[n], hits of the best candidate; 0 without one.
-        target: int32[n], the best candidate; -1 without one.
+        target: int32[n], the best candidate; ``NO_TARGET`` without one.
         window_begin: int32[n], first window of its range.
         window_end: int32[n], last window of its range.
     """

@@ -127,6 +127,7 @@ class Bench:
             False,
             NO_FOREST,
             False,
+            False,
         )
         cpu.mark_ambiguous(self.reads.ambiguous, anchor, 0, ambiguous)
         assert not ambiguous.any()
