@@ -2,9 +2,8 @@
 
 Read in this order: ``params``, ``reads`` (in memory), ``pieces`` (the assembly graph),
 ``cleaning``, ``walks`` (reads through the graph), ``raising`` (to a larger k), ``growth`` (k by k),
-``places``, ``votes`` (of reads on bases), ``gaps`` (by pairs), ``joins`` and ``bridges`` (over
-repeats), ``local`` and ``patches`` (where the graph has no path), ``files``, ``scaffolds``,
-``coverage``, ``run``. See ``docs/assemble.md``.
+``places``, ``votes`` (of reads on bases), the room ``joins`` (over repeats, by pairs), ``files``,
+``scaffolds``, ``coverage``, ``run``. See ``docs/assemble.md``.
 """
 
 from typing import TYPE_CHECKING

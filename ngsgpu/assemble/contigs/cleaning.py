@@ -235,6 +235,45 @@ def goes_on_in_tandem(graph: GraphArrays, d: int) -> bool:
 
 
 @njit(nogil=True, cache=True)
+def closes_loop(graph: GraphArrays, piece: int, whole: int) -> bool:
+    """Whether a piece is the only way from a repeat's end back to its begin: a tandem repeat.
+
+    An error leads back to where its read goes on, or nowhere. Where it may lead into another copy
+    of a repeat whose copies differ, that repeat is no deeper than one copy.
+
+    Args:
+        graph: the graph.
+        piece: the piece.
+        whole: depth of most of the genome.
+    """
+    lengths, depths = graph.lengths, graph.depths
+    link_starts, links = graph.link_starts, graph.links
+    d = 2 * piece
+    if link_starts[d + 1] - link_starts[d] != 1 or link_starts[d + 2] - link_starts[d + 1] != 1:
+        return False
+    repeat = links[link_starts[d]]
+    if links[link_starts[d + 1]] ^ 1 != repeat or (
+        2 * depths[repeat >> 1] < 3 * whole and depths[piece] < _SEEN_TWICE
+    ):
+        return False
+    for i in range(link_starts[repeat], link_starts[repeat + 1]):
+        other = links[i]
+        if other == repeat:
+            return False
+        for j in range(link_starts[other], link_starts[other + 1]):
+            if links[j] == repeat and is_stronger(lengths, depths, other >> 1, piece):
+                return False
+    return repeat >> 1 != piece
+
+
+@njit(nogil=True, cache=True)
+def find_loops(graph: GraphArrays, whole: int, loops: NDArray[np.bool_]) -> None:
+    """Mark all pieces that close loops; see ``closes_loop``."""
+    for piece in range(len(loops)):
+        loops[piece] = closes_loop(graph, piece, whole)
+
+
+@njit(nogil=True, cache=True)
 def alleles(graph: GraphArrays, typical: int) -> int:
     """Number of places at which two pieces of like length share the depth of most of the genome.
 
@@ -325,6 +364,7 @@ def mark(
             and lengths[piece] <= 3 * k
             and has_stronger_predecessors(graph, d, weak)
             and has_stronger_predecessors(graph, d + 1, weak)
+            and not (sure_ratio > 0 and closes_loop(graph, piece, whole))
         ):
             marks[piece] = WEAK
         elif (bubble_ratio == 1 or (bubble_ratio > 1 and rare)) and has_better_twin(

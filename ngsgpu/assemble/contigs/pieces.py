@@ -108,7 +108,7 @@ class Pieces:
         """Depth of one copy of what each piece is a part of: int64[n], in ``DEPTH_UNIT``.
 
         That is the typical depth; but what no link joins to the rest and is deeper is a plasmid of
-        many copies, if it is long enough.
+        many copies, if it is long enough; or a chromosome, if such a plasmid has most of the reads.
         """
         typical = self.typical_depth()
         found = np.full(len(self), typical, dtype=np.int64)
@@ -118,7 +118,7 @@ class Pieces:
         for part in np.flatnonzero(bases >= _PLASMID).tolist():
             rows = np.flatnonzero(parts == part)
             own = self._typical(rows)
-            if 2 * own > 3 * typical:
+            if 2 * own > 3 * typical or 2 * own < typical:
                 found[rows] = own
         return found
 

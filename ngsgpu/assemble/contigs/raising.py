@@ -7,12 +7,22 @@ and those of links between two long pieces, which no longer window can tell anyt
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.assemble.contigs.pieces import DEPTH_UNIT, Pieces, base_of, compacted, letters
+from ngsgpu.assemble.contigs.cleaning import find_loops
+from ngsgpu.assemble.contigs.pieces import (
+    DEPTH_UNIT,
+    Pieces,
+    base_of,
+    begin_of,
+    compacted,
+    end_of,
+    letters,
+)
 from ngsgpu.assemble.contigs.reads import Reads
 from ngsgpu.assemble.contigs.walks import Threads, hash_of, threaded
 from ngsgpu.jit import njit
@@ -52,16 +62,21 @@ def raise_k(
     long = lengths >= k
     sources = pieces.sources
     sure = found.support >= 2
+    texts: list[NDArray[np.uint8]] = []
     if keeps_only:
         ends = (np.diff(pieces.link_starts) == 1) & np.repeat(_is_common(pieces), 2)
         sure |= ends[sources] | ends[pieces.links ^ 1]
+        loops = np.zeros(len(pieces), dtype=np.bool_)
+        find_loops(pieces.arrays, pieces.typical_depth(), loops)
+        sure |= loops[sources >> 1] | loops[pieces.links >> 1]
+        texts += _around_loops(pieces, loops & ~long, k)
     sure &= long[sources >> 1] & long[pieces.links >> 1]
     sure &= sources <= pieces.links ^ 1
     joints = np.empty((int(sure.sum()), 2 * k - 1 - pieces.k), dtype=np.uint8)
     write_joints(
         pieces.k, pieces.bases, pieces.starts, sources[sure], pieces.links[sure], k, joints
     )
-    kmers, counts = _counted(found, letters(joints), k, threads)
+    kmers, counts = _counted(found, [*joints, *texts], k, threads)
     taken = np.flatnonzero(long)
     sizes = np.concatenate([lengths[taken], np.full(len(kmers), k)])
     starts = np.concatenate([[0], np.cumsum(sizes)])
@@ -75,17 +90,27 @@ def raise_k(
     return compacted(made, np.ones(len(made), dtype=np.bool_))
 
 
+def _around_loops(pieces: Pieces, loops: NDArray[np.bool_], k: int) -> Iterator[NDArray[np.uint8]]:
+    """The bases around short pieces that close loops, of which every window goes across them."""
+    for own in (2 * np.flatnonzero(loops)).tolist():
+        repeat = int(pieces.links[pieces.link_starts[own]])
+        if pieces.lengths[repeat >> 1] >= k:
+            parts = begin_of(pieces, own, k), begin_of(pieces, repeat, k - 1)
+            inner = [each[pieces.k - 1 :] for each in parts]
+            yield np.concatenate([end_of(pieces, repeat, k - 1), *inner])
+
+
 def _is_common(pieces: Pieces) -> NDArray[np.bool_]:
     """Mask of the pieces at least half as deep as most of the genome."""
     return 2 * pieces.depths >= pieces.typical_depth()
 
 
 def _counted(
-    found: Threads, joints: NDArray[np.uint8], k: int, threads: int
+    found: Threads, joints: Sequence[NDArray[np.uint8]], k: int, threads: int
 ) -> tuple[NDArray[np.uint64], NDArray[np.uint16]]:
     """The windows of stretches in order, and how often each one occurs."""
-    text = np.concatenate([found.text, joints.reshape(-1)])
-    ends = len(found.text) + np.arange(1, len(joints) + 1) * joints.shape[1]
+    text = np.concatenate([found.text, *map(letters, joints)])
+    ends = len(found.text) + np.cumsum([len(own) for own in joints], dtype=np.int64)
     places = np.concatenate([found.starts, ends])
     begin, stop = places[:-1], places[1:]
     room = np.empty((int(np.maximum(0, stop - begin - (k - 1)).sum()), words_of(k)), np.uint64)

@@ -10,14 +10,15 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from ngsgpu.assemble.contigs.bridges import find_joins, unique_pieces
 from ngsgpu.assemble.contigs.coverage import bedgraph, coverage_of
 from ngsgpu.assemble.contigs.files import Contig, contigs_of, fasta, gfa
-from ngsgpu.assemble.contigs.gaps import Insert, Libraries, libraries_of
 from ngsgpu.assemble.contigs.growth import LOW_DEPTH, first_kmer, grow, low_start
-from ngsgpu.assemble.contigs.joins import Join, bridged
+from ngsgpu.assemble.contigs.joins.bridges import find_joins
+from ngsgpu.assemble.contigs.joins.gaps import Insert, Libraries, libraries_of
+from ngsgpu.assemble.contigs.joins.join import Join, bridged
+from ngsgpu.assemble.contigs.joins.patches import patched
+from ngsgpu.assemble.contigs.joins.unique import unique_pieces
 from ngsgpu.assemble.contigs.params import MIN_ABUNDANCE, AssemblyParameters
-from ngsgpu.assemble.contigs.patches import patched
 from ngsgpu.assemble.contigs.pieces import DEPTH_UNIT, Paths, Pieces, pieces_of, without_ends
 from ngsgpu.assemble.contigs.places import place_reads
 from ngsgpu.assemble.contigs.reads import Reads, load_reads
@@ -331,7 +332,8 @@ def _bridged(
     if insert is not None:
         least = parameters.min_pairs
         few = parameters.min_low_pairs if is_low else least
-        unique = unique_pieces(pieces)
+        read = int(reads.lengths.sum(dtype=np.int64)) // len(reads)
+        unique = unique_pieces(pieces, read)
         joins = find_joins(pieces, places, libraries, unique, least, few, lone=is_low)
         pieces, joins = patched(pieces, joins, reads, places, libraries.longest)
         joins = [join for join in joins if join.closed or join.pairs >= few]

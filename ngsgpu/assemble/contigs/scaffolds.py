@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from ngsgpu.assemble.contigs.files import Contig, reverse_complement, wrapped
-from ngsgpu.assemble.contigs.joins import Join
+from ngsgpu.assemble.contigs.joins.join import Join
 from ngsgpu.assemble.contigs.params import Names
 
 LEAST_GAP: Final = 10

@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ngsgpu.assemble.contigs import walks
-from ngsgpu.assemble.contigs.bridges import paths_between
 from ngsgpu.assemble.contigs.cleaning import (
     Cleaned,
     CleaningParameters,
@@ -19,6 +18,7 @@ from ngsgpu.assemble.contigs.cleaning import (
     has_alleles,
     mark,
 )
+from ngsgpu.assemble.contigs.joins.paths import paths_between
 from ngsgpu.assemble.contigs.pieces import DEPTH_UNIT, Pieces, compacted
 from ngsgpu.assemble.contigs.raising import raise_k
 from tests.support.assemble import contigs as oracle
@@ -207,6 +207,41 @@ def test_a_round_in_a_tandem_repeat_is_no_tip() -> None:
     left = cleaned(oracle.graph(kmers, k), CleaningParameters(), Cleaned())
     for own in oracle.directions(left):
         assert not (LONG[250:300] in own and LONG[300:350] in own)
+
+
+UNIT = LONG[300:420]
+
+
+def kmers_of_two_units(k: int, junction: int) -> dict[str, int]:
+    """K-mers of two equal units between flanks; those across both occur ``junction`` times."""
+    kmers = {kmer: 8 for own in (LONG[:420], UNIT + LONG[420:]) for kmer in counted([own], k)}
+    kmers |= dict.fromkeys(counted([UNIT + UNIT], k) - counted([UNIT], k), junction)
+    return kmers | dict.fromkeys(counted([UNIT], k), 16)
+
+
+@pytest.mark.parametrize(("sure", "stays"), [(0, False), (16, True)])
+def test_a_loop_is_no_error(sure: int, stays: bool) -> None:
+    """Where coverage is low, one read is enough for the way from a repeat's end to its begin."""
+    graph = oracle.graph(kmers_of_two_units(21, 1), 21)
+    left = cleaned(graph, CleaningParameters(sure_ratio=sure), Cleaned())
+    across = UNIT[-15:] + UNIT[:15]
+    assert any(across in own for own in oracle.directions(left)) == stays
+    assert (len(left) == 1) != stays
+
+
+@pytest.mark.parametrize("k", [41, 81])
+def test_a_loop_stays_if_no_window_goes_across(k: int) -> None:
+    """Without it, two units would be one; it is longer than the new k, or shorter."""
+    genome = LONG[:300] + 2 * UNIT + LONG[420:]
+    pieces = oracle.graph({kmer: 8 * n for kmer, n in counted([genome], 31).items()}, 31)
+    begins = [own for own in range(0, len(genome) - 90, 3) if abs(own + 45 - 300 - len(UNIT)) > 45]
+    reads = oracle.held([genome[own : own + 90] for own in begins for _ in range(2)])
+    made = raise_k(pieces, reads, k, (1, 1), 1, keeps_only=True)
+    whole = [own for own in oracle.directions(made) if LONG[250:300] in own]
+    assert not any(LONG[420:470] in own and 2 * UNIT not in own for own in whole)
+    across = UNIT[-(k // 2) :] + UNIT[: k // 2]
+    (d,) = (d for d, own in enumerate(oracle.directions(made)) if across in own)
+    assert np.diff(made.link_starts)[[d, d ^ 1]].all()
 
 
 @pytest.mark.parametrize("number", [0, 30])

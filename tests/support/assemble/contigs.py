@@ -67,6 +67,33 @@ def check_is_compacted(pieces: Pieces, kmers: Mapping[str, int], *, depths: bool
         assert set(links) == wanted
 
 
+def neighbours(pieces: Pieces) -> tuple[list[set[int]], list[set[int]]]:
+    """What follows each direction, and what it follows."""
+    after = [
+        set(pieces.links[pieces.link_starts[d] : pieces.link_starts[d + 1]].tolist())
+        for d in range(2 * len(pieces))
+    ]
+    return after, [{p ^ 1 for p in after[d ^ 1]} for d in range(2 * len(pieces))]
+
+
+def strengths(pieces: Pieces) -> list[tuple[int, int, int]]:
+    """What decides which of two pieces is stronger."""
+    lengths = pieces.lengths.tolist()
+    return [(own, lengths[u], -u) for u, own in enumerate(pieces.depths.tolist())]
+
+
+def closes_loop(pieces: Pieces, u: int, whole: int) -> bool:
+    """Whether a piece is the strongest that leads from a piece back to itself; both directions."""
+    after, before = neighbours(pieces)
+    strength = strengths(pieces)
+    if len(after[2 * u]) != 1 or after[2 * u] != before[2 * u]:
+        return False
+    (repeat,) = after[2 * u]
+    rivals = [e >> 1 for e in after[repeat] if repeat in after[e]]
+    deep = 2 * strength[repeat >> 1][0] >= 3 * whole or strength[u][0] >= 2 * DEPTH_UNIT
+    return deep and repeat not in after[repeat] and max(strength[v] for v in rivals) == strength[u]
+
+
 def raise_k(pieces: Pieces, reads: list[str], k: int, *, keeps_only: bool = False) -> Counter[str]:
     """The k-mers of a larger k, and the number of reads of those across links, naively.
 
@@ -87,15 +114,25 @@ def raise_k(pieces: Pieces, reads: list[str], k: int, *, keeps_only: bool = Fals
         for i in range(len(read) - k + 1)
         if (kmer := canonical(read[i : i + k])) not in inside
     )
+    after, _ = neighbours(pieces)
+    whole = pieces.typical_depth()
+    loops = {u for u in range(len(pieces)) if keeps_only and closes_loop(pieces, u, whole)}
+    for u in loops:
+        (repeat,) = after[2 * u]
+        if len(own[2 * u]) < k <= len(own[repeat]):
+            text = own[repeat][-(k - 1) :] + own[2 * u][old - 1 :] + own[repeat][old - 1 : k - 1]
+            across.update(canonical(text[i : i + k]) for i in range(len(text) - k + 1))
     for d, bases in enumerate(own):
-        for e in pieces.links[pieces.link_starts[d] : pieces.link_starts[d + 1]].tolist():
+        for e in after[d]:
             joint = bases[-old:] + own[e][old - 1]
             support = sum(
                 read[i : i + old + 1] == joint for read in both for i in range(len(read) - old)
             )
             if joint == reverse_complement(joint):
                 support //= 2
-            is_sure = support >= 2 or (keeps_only and (only[d] or only[e ^ 1]))
+            is_sure = support >= 2 or (
+                keeps_only and (only[d] or only[e ^ 1] or bool({d >> 1, e >> 1} & loops))
+            )
             if is_sure and len(bases) >= k and len(own[e]) >= k and d <= e ^ 1:
                 whole = bases[-(k - 1) :] + own[e][old - 1 : k - 1]
                 across.update(canonical(whole[i : i + k]) for i in range(len(whole) - k + 1))
@@ -114,13 +151,9 @@ def marks(
     whole: int,
 ) -> list[int]:
     """What cleaning marks: 1 tip, 2 weak, 3 bubble, 4 scrap, 0 nothing; from docs/assemble.md."""
-    after = [
-        set(pieces.links[pieces.link_starts[d] : pieces.link_starts[d + 1]].tolist())
-        for d in range(2 * len(pieces))
-    ]
-    before = [{p ^ 1 for p in after[d ^ 1]} for d in range(2 * len(pieces))]
+    after, before = neighbours(pieces)
     depth, length = pieces.depths.tolist(), pieces.lengths.tolist()
-    strength = [(depth[u], length[u], -u) for u in range(len(pieces))]
+    strength = strengths(pieces)
     own = directions(pieces)
     k = pieces.k
 
@@ -184,6 +217,7 @@ def marks(
             and 2 * depth[u] < typical
             and outdone(d, weak)
             and outdone(d + 1, weak)
+            and not (sure_ratio and closes_loop(pieces, u, whole))
         ):
             mark = 2
         elif (

@@ -17,6 +17,9 @@ _NEARER: Final = 4
 """Where what joins two ends has 21 bases twice, repeats follow each other: with one more or less of
 them, it must be farther from what the pairs say, by four standard errors."""
 
+SLACK: Final = 5
+"""Bases by which the gap of pairs may be wrong, beside three standard errors."""
+
 LEAST_ERROR: Final = 3
 """The error of a gap is not taken to be smaller than this."""
 
@@ -110,7 +113,7 @@ def _parts(pieces: Pieces, join: Join, is_end: Callable[[int], bool]) -> Iterato
         yield replace(join, source=steps[i], target=steps[j], gap=gap, between=between)
 
 
-def words_of(codes: NDArray[np.uint8], size: int) -> NDArray[np.uint64]:
+def all_words(codes: NDArray[np.uint8], size: int) -> NDArray[np.uint64]:
     """All words of a size, as numbers."""
     found = np.zeros(max(0, len(codes) - size + 1), dtype=np.uint64)
     for at in range(size):
@@ -130,7 +133,7 @@ def is_tandem(
         error: standard error of ``said``.
         known: other gaps, of which it is known that they are wrong.
     """
-    words = words_of(codes, _REPEATED)
+    words = all_words(codes, _REPEATED)
     order = np.argsort(words, kind="stable")
     same = words[order[1:]] == words[order[:-1]]
     own = abs(gap - said)

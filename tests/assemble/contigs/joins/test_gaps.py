@@ -7,16 +7,13 @@ import random
 import numpy as np
 import pytest
 
-from ngsgpu.assemble.contigs.bridges import (
-    Copies,
-    Path,
-    find_joins,
-    paths_between,
-    unique_pieces,
-)
-from ngsgpu.assemble.contigs.gaps import libraries_of, linked
-from ngsgpu.assemble.contigs.joins import Join, bridged, split
-from ngsgpu.assemble.contigs.local import LocalReads
+from ngsgpu.assemble.contigs.joins.bridges import find_joins
+from ngsgpu.assemble.contigs.joins.copies import Copies
+from ngsgpu.assemble.contigs.joins.gaps import libraries_of, linked
+from ngsgpu.assemble.contigs.joins.join import Join, bridged, split
+from ngsgpu.assemble.contigs.joins.local import LocalReads
+from ngsgpu.assemble.contigs.joins.paths import Path, paths_between
+from ngsgpu.assemble.contigs.joins.unique import unique_pieces
 from ngsgpu.assemble.contigs.pieces import DEPTH_UNIT, Pieces, without_ends
 from ngsgpu.assemble.contigs.places import place_reads
 from ngsgpu.assemble.contigs.votes import corrected, lone_ends, votes_on
@@ -212,7 +209,7 @@ def test_alternatives_are_one_copy_each(depths: tuple[int, int], single: bool) -
     kmers |= dict.fromkeys(counted([other[window]], K), depths[1])
     kmers |= dict.fromkeys(counted([GENOME[3000:6000]], K), 20)
     pieces = oracle.graph(kmers, K)
-    unique = unique_pieces(pieces)
+    unique = unique_pieces(pieces, 100)
     rows = [i for i, own in enumerate(oracle.sequences(pieces)) if len(own) == 2 * K - 1]
     assert len(rows) == 2
     assert all(unique[rows]) == single
@@ -228,7 +225,7 @@ def test_plasmids(size: int, unique: bool) -> None:
     kmers |= dict.fromkeys(counted([ring[-90:-40] + repeat + ring[90:140]], K), 60)
     kmers |= dict.fromkeys(counted([repeat], K), 120)
     pieces = oracle.graph(kmers, K)
-    found = unique_pieces(pieces)
+    found = unique_pieces(pieces, 100)
     depths = pieces.depths // DEPTH_UNIT
     assert found[depths <= 20].all()
     assert found[(depths == 60) & (pieces.lengths > 250)].all() == unique
@@ -249,7 +246,7 @@ def test_one_pair_joins_for_a_patch_only() -> None:
         held = oracle.held(reads + across, 300 + number)
         places = place_reads(pieces, held, len(held), 1, sampled=0)
         libraries = libraries_of(pieces, places, [300 + number])
-        unique = unique_pieces(pieces)
+        unique = unique_pieces(pieces, 100)
         assert number > 1 or not find_joins(pieces, places, libraries, unique, 5, 2)
         joins += find_joins(pieces, places, libraries, unique, 5, 2, lone=True)
     assert [(join.closed, join.pairs) for join in joins] == [(False, 1), (True, 2)]

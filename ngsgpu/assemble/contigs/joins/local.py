@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.assemble.contigs.joins import Join, words_of
+from ngsgpu.assemble.contigs.joins.join import Join, all_words
 from ngsgpu.assemble.contigs.pieces import Pieces, begin_of, end_of, turn
 from ngsgpu.assemble.contigs.places import Places
 from ngsgpu.assemble.contigs.reads import Reads, unpack
@@ -95,11 +95,11 @@ class LocalReads:
             words = np.sort(words[:, :used], axis=1)
             out = np.empty((2, high + word), dtype=np.uint8)
             first, last = one[-word:], two[:word]
-            steps = int(go_on(words[0], word, word_of(first), word_of(last), out[0]))
+            steps = int(go_on(words[0], word, as_word(first), as_word(last), out[0]))
             if not low <= steps - word <= high:
                 continue
             turned_last, turned_first = turn(last), turn(first)
-            back = int(go_on(words[1], word, word_of(turned_last), word_of(turned_first), out[1]))
+            back = int(go_on(words[1], word, as_word(turned_last), as_word(turned_first), out[1]))
             whole = np.concatenate([first, out[0, :steps]])
             other = np.concatenate([turned_last, out[1, : max(0, back)]])
             if np.array_equal(whole, turn(other)):
@@ -149,7 +149,7 @@ class LocalReads:
             self._reads.bases, self._reads.starts, self._reads.lengths, rows, turned, word, words
         )
         own, times = np.unique(words[0, :used], return_counts=True)
-        known = np.isin(own, words_of(text, word))
+        known = np.isin(own, all_words(text, word))
         if not known.any():
             return False
         usual = int(np.sort(times[known])[int(known.sum()) // 2])
@@ -181,12 +181,9 @@ class LocalReads:
         return self._rows[begin:end], self._at[begin:end]
 
 
-def word_of(codes: NDArray[np.uint8]) -> np.uint64:
+def as_word(codes: NDArray[np.uint8]) -> np.uint64:
     """Codes as a number."""
-    value = 0
-    for code in codes.tolist():
-        value = 4 * value + code
-    return np.uint64(value)
+    return np.uint64(all_words(codes, len(codes))[0])
 
 
 @njit(nogil=True, cache=True)

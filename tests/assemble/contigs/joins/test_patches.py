@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from ngsgpu.assemble.contigs.joins import Join
-from ngsgpu.assemble.contigs.patches import exact_overlap, overlap, patched
+from ngsgpu.assemble.contigs.joins.join import Join
+from ngsgpu.assemble.contigs.joins.patches import exact_overlap, overlap, patched
 from ngsgpu.assemble.contigs.pieces import Pieces, begin_of, end_of, letters
 from ngsgpu.assemble.contigs.places import place_reads
 from tests.support.assemble import contigs as oracle
@@ -170,7 +170,16 @@ def test_an_overlap_says_as_much_as_pairs(size: int, pairs: int, closed: bool) -
     assert found == (GENOME[:800] if closed else None)
 
 
-def test_three_bases_are_too_few_where_reads_go_on() -> None:
+@pytest.mark.parametrize(("said", "closed"), [(20, True), (24, False)])
+def test_three_bases_are_too_few_where_pairs_say_more(said: int, closed: bool) -> None:
+    """Ends 24 bases apart have three in common: beyond two standard errors, that is chance."""
+    one = GENOME[:400]
+    two = one[-3:] + GENOME[424:800]
+    found = joined(one, two, [GENOME[100:160], GENOME[600:660]], said, 9, 7)
+    assert (found is not None) == closed
+
+
+def test_three_bases_are_too_few_where_reads_where_reads_go_on() -> None:
     reads = [GENOME[343:403], GENOME[600:660]]
     assert joined(GENOME[:400], GENOME[400:800], reads, 0, 3, 9) is None
 
