@@ -2,7 +2,7 @@
 
     python -m benchmarks.database_size --references GENOMES/*.fna.gz -t 2 -o out.json
 
-Databases of the references and of as many random bases are built with each fraction, as whole
+Databases of the references and of random bases are built with several fractions, as whole
 processes. ``table`` puts beside them what follows for a collection that was not built, from these
 and two other results: ``SCALE`` (time on a GPU) and ``DENSITY`` (accuracy by fraction).
 """
@@ -14,10 +14,11 @@ import json
 import math
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -29,12 +30,16 @@ from benchmarks.harness.tables import markdown
 SCHEMA: Final = "ngsgpu.benchmark.database_size"
 SCHEMA_VERSION: Final = 1
 FRACTIONS: Final = (1.0, 0.5, 0.25, 0.125, 0.0625)
+RANDOM: Final = ((1, 1.0), (5, 1.0), (5, 0.125))
+"""Times the bases of the references, and fractions."""
+PIECE: Final = 4_000_000
+LOCATION_BYTES: Final = 4
 SCALE: Final = "2026-11-26_database_scale_h100"
 DENSITY: Final = "2026-11-26_classification_density"
 
 COLLECTION: Final = 113_104 * 3_000_000
 """Bases: GTDB r220's species representatives, if they have 3 Mb each."""
-GIGABYTES: Final = (512, 256, 128, 64, 32)
+GIGABYTES: Final = (256, 128, 64, 32)
 MOST_LOCATIONS: Final = 2**32 - 1
 """Of a partition."""
 READ_PER_SECOND: Final = 5e9
@@ -60,10 +65,13 @@ def run(settings: argparse.Namespace, work: Path) -> dict[str, Any]:
     document: dict[str, Any] = {**head(SCHEMA, SCHEMA_VERSION), "differences": []}
     document["genomes"] = [built(references, fraction, *how) for fraction in FRACTIONS]
     bases = document["genomes"][0]["bases"]
-    letters = LETTERS[np.random.default_rng(1).integers(0, 4, bases)]
-    pieces = [letters[at : at + 5_000_000].tobytes() for at in range(0, bases, 5_000_000)]
-    (work / "random.fa").write_bytes(b"".join(b">%d\n%b\n" % own for own in enumerate(pieces)))
-    document["random"] = [built([work / "random.fa"], fraction, *how) for fraction in (1.0, 0.125)]
+    document["random"] = []
+    for times, fraction in RANDOM:
+        with (work / "random.fa").open("wb") as file:
+            for number in range(times * bases // PIECE):
+                rng = np.random.default_rng((number, 1))
+                file.write(b">%d\n%b\n" % (number, LETTERS[rng.integers(0, 4, PIECE)].tobytes()))
+        document["random"].append(built([work / "random.fa"], fraction, *how))
     return document
 
 
@@ -75,73 +83,131 @@ def result(name: str) -> dict[str, Any]:
 
 def table(document: dict[str, Any]) -> str:
     """What was measured, then what follows for the collection."""
-    rows = [["features kept", "on disk, MB", "bytes per base", "locations per base",
-             "building: CPU, s per Gb", "peak memory, bytes per location"]]  # fmt: skip
-    for own in document["genomes"]:
-        rows.append([
-            f"{own['fraction']:g}", f"{own['bytes'] / 1e6:.1f}",
-            f"{own['bytes'] / own['bases']:.3f}", f"{own['locations'] / own['bases']:.4f}",
-            f"{(own['user_s'] + own['system_s']) / own['bases'] * 1e9:.0f}",
-            f"{own['peak_rss_bytes'] / own['locations']:.0f}",
-        ])  # fmt: skip
-    return markdown(rows, names=1) + "\n" + markdown(list(computed(document)), names=1)
+    rows = [["bases", "features kept", "on disk, MB", "calculated", "features, million",
+             "calculated", "locations per base", "building: CPU, s per Gb",
+             "peak memory, GB"]]  # fmt: skip
+    model = Model(document)
+    for kind in ("genomes", "random"):
+        for own in document[kind]:
+            found = model.partition(own["locations"], own["fraction"])
+            rows.append([
+                f"{own['bases'] / 1e6:,.0f} Mb{', random' * (kind == 'random')}",
+                f"{own['fraction']:g}", f"{own['bytes'] / 1e6:.1f}", f"{found.bytes / 1e6:.1f}",
+                f"{own['features'] / 1e6:.1f}", f"{found.features / 1e6:.1f}",
+                f"{own['locations'] / own['bases']:.4f}",
+                f"{(own['user_s'] + own['system_s']) / own['bases'] * 1e9:.0f}",
+                f"{own['peak_rss_bytes'] / 1e9:.2f}",
+            ])  # fmt: skip
+    return markdown(rows, names=1) + "\n" + markdown(list(computed(model)), names=1)
 
 
-def computed(document: dict[str, Any]) -> Iterator[list[str]]:
-    """Rows of the collection in several sizes; nothing in them was measured with it."""
-    yield ["on disk, GB", "features kept", "partitions at least", "building: CPU, hours",
-           "on an H100, min", "read once, s", "locations of a feature by chance",
-           "accuracy measured at", "species: precision", "sensitivity", "Kraken 2: precision",
-           "sensitivity"]  # fmt: skip
-    whole = document["genomes"][0]
-    per_base, seconds = (
-        sum(whole[name] for name in names) / whole["bases"]
-        for names in (("bytes",), ("user_s", "system_s"))
-    )
-    scale = result(SCALE)
-    on_gpu = scale["builds"]["cuda"]["wall_s"] / scale["fasta_bytes"]
-    for gigabytes in GIGABYTES:
-        fraction = min(1.0, gigabytes * 1e9 / (per_base * COLLECTION))
-        locations = whole["locations"] / whole["bases"] * COLLECTION
-        partitions = math.ceil(locations * fraction / MOST_LOCATIONS)
-        at, own, kraken = accuracy(fraction)
-        yield [
-            str(gigabytes), f"{fraction:.3f}", str(partitions),
-            f"{seconds * COLLECTION / 3600:.0f}", f"{on_gpu * COLLECTION / 60:.0f}",
-            f"{gigabytes * 1e9 / READ_PER_SECOND:.0f}", f"{locations / possible(document):.0f}",
-            at, *own, *kraken,
-        ]  # fmt: skip
+class Partition(NamedTuple):
+    """A partition of unrelated sequences.
 
-
-def possible(document: dict[str, Any]) -> float:
-    """Features that random windows choose among, by how many of them are different.
-
-    Of ``n`` choices among ``m``, ``m (1 - exp(-n / m))`` are different.
+    Attributes:
+        features: that it has.
+        bytes: of its index.
     """
-    own = document["random"][0]
-    chosen, different = own["locations"], own["features"]
-    least, most = float(different), 1e12
+
+    features: float
+    bytes: float
+
+
+class Model:
+    """What databases of unrelated sequences take.
+
+    Windows choose features at random: of ``n`` choices among ``m`` that are possible,
+    ``m (1 - exp(-n / m))`` are different. ``m`` follows from the first database of random bases, as
+    do the bytes of a feature, beside ``LOCATION_BYTES`` for each location; memory of building from
+    the second.
+
+    Args:
+        document: what was measured.
+    """
+
+    def __init__(self, document: dict[str, Any]) -> None:
+        whole, random = document["genomes"][0], document["random"][0]
+        self.per_base: float = whole["locations"] / whole["bases"]
+        self.bytes_per_base: float = whole["bytes"] / whole["bases"]
+        self.cpu_s = (whole["user_s"] + whole["system_s"]) / whole["bases"]
+        beside = random["bytes"] - LOCATION_BYTES * random["locations"]
+        self._feature_bytes = beside / random["features"]
+        larger = document["random"][1]
+        self.build_bytes: float = larger["peak_rss_bytes"] / larger["locations"]
+        self.possible = middle_of(
+            lambda most: _different(random["locations"], most) < random["features"],
+            random["features"], 1e12,
+        )  # fmt: skip
+
+    def partition(self, locations: float, fraction: float) -> Partition:
+        """A partition with a number of locations of a fraction of all features."""
+        features = _different(locations, self.possible * fraction)
+        return Partition(features, LOCATION_BYTES * locations + self._feature_bytes * features)
+
+    def size(self, bases: float, fraction: float) -> float:
+        """Bytes of a database in as few partitions as hold its locations."""
+        own = self.partition(self.locations(bases, fraction), fraction)
+        return self.partitions(bases, fraction) * own.bytes
+
+    def locations(self, bases: float, fraction: float) -> float:
+        """Of a partition, if there are as few as possible."""
+        return self.per_base * bases * fraction / self.partitions(bases, fraction)
+
+    def partitions(self, bases: float, fraction: float) -> int:
+        """The fewest partitions."""
+        return math.ceil(self.per_base * bases * fraction / MOST_LOCATIONS)
+
+
+def _different(choices: float, possible: float) -> float:
+    return possible * -math.expm1(-choices / possible)
+
+
+def middle_of(is_less: Callable[[float], bool], least: float, most: float) -> float:
+    """The largest value between two for which something still holds."""
     for _ in range(200):
         middle = math.sqrt(least * most)
-        if middle * -math.expm1(-chosen / middle) < different:
-            least = middle
-        else:
-            most = middle
+        least, most = (middle, most) if is_less(middle) else (least, middle)
     return least
 
 
-def accuracy(fraction: float) -> tuple[str, list[str], list[str]]:
-    """Of the set that was checked on: the largest fraction measured that is not above this one."""
+def computed(model: Model) -> Iterator[list[str]]:
+    """Rows of the collection in several sizes; nothing in them was measured with it."""
+    yield ["on disk, GB", "features kept", "partitions at least", "building: CPU, hours",
+           "GB of memory", "on an H100, min", "read once, s", "locations of a feature by chance",
+           "accuracy measured at", "species: precision", "sensitivity", "Kraken 2: precision",
+           "sensitivity"]  # fmt: skip
+    scale = result(SCALE)
+    on_gpu = scale["builds"]["cuda"]["wall_s"] / scale["fasta_bytes"]
+    by_chance = model.per_base * COLLECTION / model.possible
+    whole = model.size(COLLECTION, 1.0)
+    for limit in (whole, *(own * 1e9 for own in GIGABYTES if own * 1e9 < whole)):
+        fraction = 1.0
+        if limit < whole:
+            fits = partial(_fits, model, limit)
+            fraction = middle_of(fits, 1e-4, 1.0)
+        at, *own = accuracy("fraction", fraction)
+        _, *kraken = accuracy("kraken2", limit / (model.bytes_per_base * COLLECTION))
+        yield [
+            f"{limit / 1e9:.0f}", f"{fraction:.3f}",
+            str(model.partitions(COLLECTION, fraction)),
+            f"{model.cpu_s * COLLECTION / 3600:.0f}",
+            f"{model.build_bytes * model.locations(COLLECTION, fraction) / 1e9:.0f}",
+            f"{on_gpu * COLLECTION / 60:.0f}",
+            f"{limit / READ_PER_SECOND:.0f}", f"{by_chance:.0f}", at, *own, *kraken,
+        ]  # fmt: skip
+
+
+def _fits(model: Model, limit: float, fraction: float) -> bool:
+    return model.size(COLLECTION, fraction) <= limit
+
+
+def accuracy(kind: str, fraction: float) -> list[str]:
+    """Of the set that was checked on: the fraction measured that is nearest, and the rates."""
     databases = result(DENSITY)["sets"]["check"]["databases"]
-    measured = [name for name in databases if name.startswith("fraction ")]
-    known = max(float(own.split()[1]) for own in measured if float(own.split()[1]) <= fraction)
-    found = [databases[f"fraction {known:g}"], databases.get(f"kraken2 {known:g}")]
-    cells = [
-        ["", ""] if own is None else [f"{own['species'][what]:.3f}" for what in
-                                      ("precision", "sensitivity")]
-        for own in found
-    ]  # fmt: skip
-    return f"{known:g}", cells[0], cells[1]
+    measured = [float(name.split()[1]) for name in databases if name.startswith(f"{kind} ")]
+    nearest = min(measured, key=lambda own: abs(math.log(own / fraction)))
+    own = databases[f"{kind} {nearest:g}"]["species"]
+    return [f"{nearest:g}", *(f"{own[what]:.3f}" for what in ("precision", "sensitivity"))]
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:

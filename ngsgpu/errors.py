@@ -91,6 +91,11 @@ def output_error(path: str | Path, error: OSError) -> OutputError:
     return kind(f"{shown_output(path)}: {cause}; {remedy}")
 
 
+def shown_input(path: str | Path) -> str:
+    """An input's name for messages."""
+    return "standard input" if str(path) == "-" else str(path)
+
+
 def shown_output(path: str | Path) -> str:
     """An output's name for messages."""
     return "standard output" if str(path) == "-" else str(path)
@@ -142,7 +147,7 @@ class InputError(NgsgpuError):
         super().__init__(str(self))
 
     def __str__(self) -> str:
-        where = ["standard input" if self.path == "-" else self.path]
+        where = [shown_input(self.path)]
         if self.record is not None:
             where.append(f"record {self.record:,}")
         if self.line is not None:

@@ -8,7 +8,11 @@ import sys
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
@@ -56,6 +60,20 @@ def map_ahead(
     finally:
         for future in running:
             future.cancel()
+
+
+def parts_within(ends: NDArray[np.int64], most: int) -> Iterator[tuple[int, int]]:
+    """Cut things in a row into parts of limited size, or of one thing; yields begin and end.
+
+    Args:
+        ends: int64[n], the size of all things up to each one, which counts as well.
+        most: size of a part, at most, if it has several things.
+    """
+    begin, before = 0, 0
+    while begin < len(ends):
+        end = max(begin + 1, int(ends.searchsorted(before + most, side="right")))
+        yield begin, end
+        begin, before = end, int(ends[end - 1])
 
 
 @contextlib.contextmanager

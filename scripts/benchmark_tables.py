@@ -347,6 +347,7 @@ MODULES = {
     "serving": "serving",
     "chains": "chains",
     "trimming": "peers.trimming",
+    "database_size": "database_size",
     "long_reads": "accuracy.long_reads",
     "depletion_long": "accuracy.depletion_long",
 }

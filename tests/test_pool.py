@@ -7,9 +7,21 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from ngsgpu.pool import Shared, map_ahead, working
+from ngsgpu.pool import Shared, map_ahead, parts_within, working
+
+
+@given(st.lists(st.integers(0, 9), max_size=30), st.integers(1, 20))
+def test_parts_are_as_large_as_the_limit_lets_them_be(sizes: list[int], most: int) -> None:
+    parts = list(parts_within(np.cumsum(sizes, dtype=np.int64), most))
+    assert [i for begin, end in parts for i in range(begin, end)] == list(range(len(sizes)))
+    for begin, end in parts:
+        assert end == begin + 1 or sum(sizes[begin:end]) <= most
+        assert end == len(sizes) or sum(sizes[begin : end + 1]) > most
 
 
 def test_results_come_in_order_and_few_are_under_way():

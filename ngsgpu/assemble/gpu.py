@@ -8,7 +8,6 @@ circles are cut there. Each node then knows its unitig and its place in it, and 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, Final
 
 import numpy as np
@@ -22,6 +21,7 @@ from ngsgpu.device.errors import cuda_errors
 from ngsgpu.device.pinned import to_device
 from ngsgpu.device.plan import Allocation, plan_on_gpu
 from ngsgpu.device.team import limited_gpu_memory
+from ngsgpu.pool import parts_within
 from ngsgpu.sequence.codec import LETTERS
 
 KERNELS: Final = KernelModule("ngsgpu.assemble")
@@ -254,7 +254,7 @@ class _Compaction:
         there, letters = cupy.asarray(places), cupy.asarray(LETTERS)
         home = np.empty(int(places[-1]), dtype=np.uint8)
         most = min(_LETTER_BYTES, max(1, self._arena.room - _SMALL_BYTES // 4))
-        for begin, end in _parts(places, most):
+        for begin, end in parts_within(places[1:] - places[0], most):
             part = home[places[begin] : places[end]]
             out = cupy.empty(len(part), dtype=cupy.uint8)
             self._launch_for_words(
@@ -265,13 +265,3 @@ class _Compaction:
             out.get(out=part)
             del out
         return home
-
-
-def _parts(places: NDArray[np.int64], most: int) -> Iterator[tuple[int, int]]:
-    """Cut unitigs that begin at these places into parts of limited length, or of one letter."""
-    begin = 0
-    while begin + 1 < len(places):
-        end = int(np.searchsorted(places, places[begin] + most, side="right")) - 1
-        end = max(begin + 1, end)
-        yield begin, end
-        begin = end

@@ -17,7 +17,7 @@ from ngsgpu.assemble.chains import Unitigs
 from ngsgpu.assemble.graph import Graph, Places, load_directions
 from ngsgpu.io.text.put import put_number
 from ngsgpu.jit import Integer, njit
-from ngsgpu.pool import working
+from ngsgpu.pool import parts_within, working
 from ngsgpu.sequence.codec import LETTERS
 
 _PART: Final = 1 << 22
@@ -82,7 +82,7 @@ def records(
             texts.append(text[:size].data)
         return texts[0], texts[1]
 
-    with working(threads, work, _parts(ends), name="unitigs") as done:
+    with working(threads, work, parts_within(ends, _PART), name="unitigs") as done:
         yield from done
 
 
@@ -146,16 +146,6 @@ def prepare() -> None:
     first = np.zeros(1, dtype=np.int32)
     unitigs = Unitigs(first, first, one, one, np.zeros(3, dtype=np.int64), none, letters)
     write_text(graph, unitigs, lambda text: None, lambda text: None)
-
-
-def _parts(ends: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
-    """Cut unitigs that end at these bases into tasks."""
-    begin = 0
-    while begin < len(ends):
-        before = int(ends[begin - 1]) if begin else 0
-        end = max(begin + 1, int(np.searchsorted(ends, before + _PART, side="right")))
-        yield begin, end
-        begin = end
 
 
 @njit(nogil=True, cache=True)

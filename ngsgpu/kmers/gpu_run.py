@@ -44,7 +44,7 @@ from ngsgpu.kmers.kept import KeptKmers
 from ngsgpu.kmers.params import MAX_COUNT, CountParameters
 from ngsgpu.kmers.runs import Run, write_run
 from ngsgpu.kmers.stretches import Stretches, kmers_in, lowest_quality, stretches_of
-from ngsgpu.pool import working
+from ngsgpu.pool import parts_within, working
 from ngsgpu.run.options import RunOptions, chunk_bytes_within
 from ngsgpu.run.progress import Progress, say_if_compiling
 
@@ -300,13 +300,9 @@ class GpuCounter:
         most = min(self.plan.rows, room)
         ends = sum(run.starts for run in self.runs)
         assert isinstance(ends, np.ndarray)
-        first, buckets = 0, len(ends) - 1
-        while first < buckets:
-            last = int(np.searchsorted(ends, ends[first] + most, side="right")) - 1
-            last = max(first + 1, last)
+        for first, last in parts_within(ends[1:] - ends[0], most):
             parts = [run.read(first, last, words) for run in self.runs]
             yield add_up(*(np.concatenate(own) for own in zip(*parts, strict=True)))
-            first = last
 
     def _write(self, parts: Iterator[Part]) -> None:
         """Write counted k-mers, by several threads."""

@@ -26,34 +26,16 @@ from ngsgpu.assemble.euler import (
     write_contigs,
 )
 from tests.support.assemble import euler as oracle
+from tests.support.assemble.worlds import packed, world
 from tests.support.commands import Commands
-from tests.support.minhash.oracle import canonical, number, reverse_complement
+from tests.support.minhash.oracle import canonical, reverse_complement
 from tests.support.properties import examples
 
 
 def graph_of(edges: list[str], length: int) -> EulerGraph:
     """The graph, from its canonical l-mers as a database has them."""
     own = sorted({canonical(edge) for edge in edges})
-    rows = [[number(edge) << (64 - 2 * length)] for edge in own]
-    words = np.array(rows, dtype=np.uint64).reshape(-1, 1)
-    return euler_graph(words, np.full(len(own), 3, dtype=np.uint16), length)
-
-
-def world(seed: int, length: int) -> list[str]:
-    """Sequences that are lines or circles, with repeats on both strands."""
-    rng = random.Random(seed)
-    letters = rng.choice(["ACGT", "ACGT", "AT", "AC", "ACG"])
-    sequences = []
-    for _ in range(rng.randrange(1, 5)):
-        own = "".join(rng.choices(letters, k=rng.randrange(1, 6 * length)))
-        for _ in range(rng.randrange(4)):
-            begin = rng.randrange(len(own))
-            piece = own[begin : begin + rng.randrange(2 * length)]
-            own += rng.choice([piece, reverse_complement(piece)])
-        if rng.random() < 0.5:
-            own = (own * (length // len(own) + 2))[: len(own) + length - 1]
-        sequences.append(own)
-    return sequences
+    return euler_graph(packed(own, length), np.full(len(own), 3, dtype=np.uint16), length)
 
 
 def lmers(sequences: list[str], length: int) -> Counter[str]:

@@ -164,7 +164,6 @@ def test_what_is_refused(tmp_path: Path, mates: list[Path], ngsgpu: Commands) ->
         (["-o", out], "give reads (-i) or a k-mer database (-d)"),
         (["-i", mates[0]], "no output given"),
         (["-d", tmp_path / "k", "-k", 31, "-o", out], "--kmer is for reads"),
-        (["-i", mates[0], "-o", mates[0]], "input and output"),
         (["-i", mates[0], "-o", out, "--memory", "100M"], "try fewer threads, or --memory"),
     ):
         done = ngsgpu("unitigs", *options)

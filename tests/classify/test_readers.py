@@ -53,16 +53,17 @@ def counts(report: Path) -> dict[int, int]:
 @program("taxpasta")
 @pytest.mark.slow
 def test_taxpasta(ngsgpu: Commands, outputs: Path) -> None:
-    """A profile has all reads, and the merged ones are our own table, byte for byte."""
+    """Merged profiles have all reads, and are our own table, byte for byte."""
     reports = [outputs / f"{name}.kraken2.report.txt" for name in ("one", "two")]
-    profile = outputs / "profile.tsv"
-    run("taxpasta", "standardise", "-p", "kraken2", "-o", profile, reports[0])
-    rows = [line.split("\t") for line in profile.read_text().splitlines()[1:]]
-    assert {int(taxid): int(count) for taxid, count in rows} == counts(reports[0])
     merged, own = outputs / "merged.tsv", outputs / "own.tsv"
     sheet = outputs / "sheet.tsv"
     sheet.write_text(f"sample\tprofile\none\t{reports[0]}\ntwo\t{reports[1]}\n")
     run("taxpasta", "merge", "-p", "kraken2", "--wide", "-o", merged, "-s", sheet)
+    header, *rows = [line.split("\t") for line in merged.read_text().splitlines()]
+    assert header == ["taxonomy_id", "one", "two"]
+    for column, report in enumerate(reports, start=1):
+        found = {int(row[0]): int(row[column]) for row in rows if row[column] != "0"}
+        assert found == {taxid: own for taxid, own in counts(report).items() if own}
     assert ngsgpu("classify-table", *reports, "--taxpasta", own).status == 0
     assert own.read_bytes() == merged.read_bytes()
 

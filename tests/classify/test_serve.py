@@ -15,8 +15,10 @@ from pathlib import Path
 import pytest
 
 from ngsgpu.classify.database.database import Database
+from tests.support import copies
 from tests.support.classify.serving import (
     IN_ITSELF,
+    NGSGPU,
     START,
     Served,
     open_descriptor,
@@ -83,8 +85,9 @@ def test_a_server_does_what_a_command_does(
     server: Served, folder: Path, tmp_path: Path, name: str
 ) -> None:
     words, _, source = RUNS[name].partition(" < ")
+    asked = [copies.ngsgpu(), *server.words()[len(NGSGPU) :]]
     seen = []
-    for own in (server.words(), [word for word in server.words() if "--server" not in word]):
+    for own in (asked, [word for word in asked if "--server" not in word]):
         place = tmp_path / "run"
         shutil.copytree(folder, place)
         reader = open_descriptor((folder / "one.fq").read_bytes())

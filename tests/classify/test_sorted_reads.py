@@ -138,7 +138,6 @@ def test_a_stream(world: World, database: Database, tmp_path: Path, more: tuple[
             ["-i", "A", "--unclassified-out", "O", "--unclassified-out2", "P"],
             "--unclassified-out2 is for mates in two files",
         ),
-        (["-i", "A", "--classified-out", "A"], "A: is named as input and output"),
         (["-i", "A", "--classified-out", "O", "-o", "O"], "O"),
         (
             ["-i", "A", "--only-partition", "0", "--candidates", "C", "--classified-out", "O"],

@@ -14,10 +14,10 @@ from tests.support.correct.gpu_cases import assert_equal
 COMPLEMENT = str.maketrans("ACGT", "TGCA")
 
 
-def simulate(coverage: int, length: int, insert: int) -> tuple[list[str], list[str]]:
-    """Reads of 600 bases with 1 % of errors, mates in turn, and what they should be."""
+def simulate(coverage: int, length: int, insert: int, bases: int) -> tuple[list[str], list[str]]:
+    """Reads of a genome with 1 % of errors, mates in turn, and what they should be."""
     rng = random.Random(2)
-    genome = "".join(rng.choices("ACGT", k=600))
+    genome = "".join(rng.choices("ACGT", k=bases))
     reads, truth = [], []
     for _ in range(coverage * len(genome) // (2 * length)):
         begin = rng.randrange(len(genome) - insert)
@@ -33,13 +33,15 @@ def edited(read: str, edits: dict[int, str]) -> str:
     return "".join(edits.get(at, base) for at, base in enumerate(read))
 
 
-@pytest.mark.parametrize(("coverage", "length", "insert"), [(250, 100, 180), (1000, 250, 300)])
+@pytest.mark.parametrize(
+    ("coverage", "length", "insert", "bases"), [(250, 100, 180, 600), (1000, 250, 300, 350)]
+)
 @pytest.mark.parametrize("paired", [False, True])
 def test_beyond_two_hundredfold(
-    backend: str, coverage: int, length: int, insert: int, paired: bool
+    backend: str, coverage: int, length: int, insert: int, bases: int, paired: bool
 ) -> None:
     """On a GPU all threads of a block insert thousands of candidates at once."""
-    letters, truth = simulate(coverage, length, insert)
+    letters, truth = simulate(coverage, length, insert, bases)
     reads = ReadSet.from_sequences(letters, paired=paired)
     parameters = CorrectionParameters(coverage=coverage)
     options = RunOptions(threads=2, backend=backend)

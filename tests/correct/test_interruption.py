@@ -201,19 +201,6 @@ def test_waiting_for_standard_input_can_be_interrupted(tmp_path: Path) -> None:
     assert names(tmp_path) == []
 
 
-def test_a_full_device(files: list[str], tmp_path: Path) -> None:
-    folder = tmp_path / "out"
-    (folder / "1.fq").symlink_to("/dev/full")
-    done = subprocess.run(
-        [sys.executable, "-m", "ngsgpu", *files, "-q"], capture_output=True, text=True
-    )
-    assert done.returncode == 1
-    assert done.stderr == (
-        f"ngsgpu: error: {folder}/1.fq: the disk is full; free some space or write elsewhere\n"
-    )
-    assert names(folder) == ["1.fq"]
-
-
 def test_a_full_disk(files: list[str], tmp_path: Path) -> None:
     folder = tmp_path / "out"
     mount = ["mount", "-t", "tmpfs", "-o", "size=48k", "tmpfs", str(folder)]
@@ -229,18 +216,3 @@ def test_a_full_disk(files: list[str], tmp_path: Path) -> None:
         assert names(folder) == []
     finally:
         subprocess.run(["umount", str(folder)], check=True)
-
-
-def test_a_reader_that_goes_away(files: list[str]) -> None:
-    """As in ``ngsgpu correct ... -o - | head -1``."""
-    command = [sys.executable, "-m", "ngsgpu", "correct", "-q", *files[3:5], "-o", "-"]
-    with (
-        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process,
-        killed_on_failure(process),
-    ):
-        assert process.stdout is not None and process.stderr is not None
-        process.stdout.close()
-        message = process.stderr.read().decode()
-    assert process.returncode == 1
-    assert "Traceback" not in message
-    assert message.count("\n") <= 1

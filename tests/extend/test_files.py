@@ -210,16 +210,6 @@ def test_one_pair(tmp_path: Path, pairs: Pairs, ngsgpu: Commands) -> None:
     assert rest.read_bytes() == first.read_bytes() + second.read_bytes()
 
 
-def test_mates_out_of_step(tmp_path: Path, pairs: Pairs, ngsgpu: Commands) -> None:
-    first, second, *_ = write_pairs(tmp_path, pairs)
-    lines = second.read_text().splitlines(keepends=True)
-    second.write_text("".join([*lines[4:], *lines[:4]]))
-    done = ngsgpu("extend", "-i", first, "-I", second, "-o", tmp_path / "e", *GIVEN)
-    assert done.status == 2
-    assert "not those of mates" in done.error
-    assert not (tmp_path / "e").exists()
-
-
 @pytest.mark.parametrize(
     ("options", "words"),
     [

@@ -32,7 +32,6 @@ from ngsgpu.classify.run import gpu_run
 from ngsgpu.classify.run.gpu_run import GpuSampleRun
 from ngsgpu.classify.run.pipeline import Classifier
 from ngsgpu.classify.run.samples import Sample, SampleOutputs, one_sample
-from ngsgpu.cli import main
 from ngsgpu.run.options import RunOptions
 from tests.support import DATA
 from tests.support.classify.world import SKETCH, TAXA, World, make_world, mutated
@@ -134,7 +133,7 @@ QUERIES = [
 
 
 @pytest.mark.parametrize("parameters", QUERIES)
-@pytest.mark.parametrize("layout", ["single", "pairs", "interleaved", "fasta", "gzip"])
+@pytest.mark.parametrize("layout", ["single", "pairs", "interleaved", "fasta"])
 @pytest.mark.parametrize("partitions", [1, 4])
 def test_calls(
     world: World, tmp_path: Path, parameters: QueryParameters, layout: str, partitions: int
@@ -185,12 +184,6 @@ def sample_of(world: World, layout: str) -> Sample:
         return one_sample([str(world.fastq("s.fq", world.reads))], [], interleaved=False, name="x")
     if layout == "fasta":
         return one_sample([str(world.fasta("s.fa", world.reads))], [], interleaved=False, name="x")
-    if layout == "gzip":
-        import gzip
-
-        packed = world.folder / "s.fq.gz"
-        packed.write_bytes(gzip.compress(world.fastq("z.fq", world.reads).read_bytes()))
-        return one_sample([str(packed)], [], interleaved=False, name="x")
     one, two = world.fastq("p1.fq", first, "/1"), world.fastq("p2.fq", second, "/2")
     if layout == "pairs":
         return one_sample([str(one)], [str(two)], interleaved=False, name="x")
@@ -198,25 +191,6 @@ def sample_of(world: World, layout: str) -> Sample:
     both = world.folder / "both.fq"
     both.write_text("".join("@r" + r for pair in zip(*records, strict=True) for r in pair))
     return one_sample([str(both)], [], interleaved=True, name="x")
-
-
-@pytest.mark.parametrize("chunk_bytes", [2000, 1 << 16])
-@pytest.mark.parametrize("layout", ["single", "pairs", "interleaved"])
-def test_calls_do_not_depend_on_chunks(world: World, tmp_path: Path, layout: str, chunk_bytes: int):
-    database = build(world, None, "cpu")
-    sample = sample_of(world, layout)
-    rules = OutputRules(coverage_share=0.1)
-    one = classify(database, sample, tmp_path / "a", "cpu", rules=rules)
-    two = classify(
-        database,
-        sample,
-        tmp_path / "b",
-        "cuda",
-        rules=rules,
-        chunk_bytes=chunk_bytes,
-        units_per_task=33,
-    )
-    assert two == one
 
 
 SKETCHES = [
@@ -343,18 +317,6 @@ def test_several_gpus(world: World, tmp_path: Path, partitions: int):
         assert one == two
 
 
-def test_compressed_and_special_outputs(world: World, tmp_path: Path):
-    import gzip
-
-    database = build(world, None, "cpu")
-    sample = sample_of(world, "pairs")
-    plain = classify(database, sample, tmp_path / "plain", "cpu")
-    packed = tmp_path / "reads.tsv.gz"
-    classifier = Classifier(database, options=RunOptions(threads=2, backend="cuda"))
-    classifier.classify([sample], SampleOutputs(reads=str(packed), kraken_reads="/dev/null"))
-    assert gzip.decompress(packed.read_bytes()) == plain["reads"]
-
-
 def test_queries_with_very_many_locations_and_long_reads(world: World, tmp_path: Path):
     """Lists beyond what shared memory holds, in one partition and in several."""
     source = random.Random(1)
@@ -431,31 +393,6 @@ def test_very_many_locations_in_one_partition_and_few_in_another(
     database = build(world, None, "cpu", references=references, request=request, taxonomy=False)
     one, two = (classify(database, sample, tmp_path / name, name) for name in ("cpu", "cuda"))
     assert one == two
-
-
-def test_bad_input_is_refused_alike(
-    world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-):
-    build(world, tmp_path / "db", "cpu")
-    good = world.fastq("bad.fq", world.reads).read_text()
-    bad = tmp_path / "bad.fq"
-    bad.write_text(good + "@x\nACGT\n+\nIII\n")
-    capsys.readouterr()  # warnings of the build, if a command before it set up the log
-    messages = []
-    for backend in ("cpu", "cuda"):
-        out = tmp_path / "out.tsv"
-        arguments = ["-d", str(tmp_path / "db"), "-i", str(bad), "-o", str(out), "-q"]
-        assert main(["classify", *arguments, "--backend", backend]) == 2
-        assert not out.exists()
-        messages.append(capsys.readouterr().err)
-    assert messages[0] == messages[1]
-    short = tmp_path / "short.fq"
-    short.write_text(good[: good.rindex("@r")])
-    whole = tmp_path / "whole.fq"
-    whole.write_text(good)
-    for backend in ("cpu", "cuda"):
-        arguments = ["-d", str(tmp_path / "db"), "-i", str(whole), "-I", str(short), "-o", "-"]
-        assert main(["classify", *arguments, "-q", "--backend", backend]) == 2
 
 
 def test_candidate_files_of_the_gpu(world: World, tmp_path: Path):

@@ -8,37 +8,46 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from ngsgpu.cli import main
 from ngsgpu.io.inputs import ReadFiles
+from tests.support.commands import read_json
 from tests.support.io.random_fastq import Style, random_lanes
 
 pytestmark = pytest.mark.gpu
 
 DATA = Path(__file__).parents[2] / ".test" / "data"
+COUNTED = ("anchors", "candidates", "corrected", "coverage")
 REAL = sorted(DATA.glob("na12878_lane?_R?.fastq.gz"))
 
 
-def correct(backend: str, lanes: list[ReadFiles], folder: Path, options: list[str]) -> list[bytes]:
-    """Correct all lanes; the bytes of every output."""
+def correct(
+    backend: str, lanes: list[ReadFiles], folder: Path, options: list[str]
+) -> tuple[list[bytes], dict[str, Any]]:
+    """Correct all lanes; the bytes of every output, and what the statistics count."""
     outputs = [folder / f"{backend}{mate}.fq" for mate in range(len(lanes[0].inputs))]
-    arguments = ["correct", "-q", "--backend", backend, *options]
+    stats = folder / f"{backend}.json"
+    arguments = ["correct", "-q", "--backend", backend, "--stats", str(stats), *options]
     for lane in lanes:
         for option, path in zip(("-i", "-I"), lane.inputs, strict=False):
             arguments += [option, path]
     for option, output in zip(("-o", "-O"), outputs, strict=False):
         arguments += [option, str(output)]
     assert main(arguments + ["--interleaved"] * lanes[0].interleaved) == 0
-    return [output.read_bytes() for output in outputs]
+    document = read_json(stats)
+    assert document["backend"] == backend
+    counted = {key: document[key] for key in COUNTED}
+    return [output.read_bytes() for output in outputs], counted
 
 
 def assert_same(
     lanes: list[ReadFiles], folder: Path, options: list[str], on_gpu: list[str]
 ) -> None:
     ours = correct("cuda", lanes, folder, [*options, *on_gpu])
-    assert any(ours) == any(Path(path).stat().st_size for lane in lanes for path in lane.inputs)
+    assert any(ours[0]) == any(Path(path).stat().st_size for lane in lanes for path in lane.inputs)
     assert ours == correct("cpu", lanes, folder, options)
 
 

@@ -173,9 +173,9 @@ def test_every_seventh_byte_of_a_small_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Flipped or cut there: an error, or what one thread makes of it, whose text is right."""
-    monkeypatch.setattr(gzip, "CHUNK_BYTES", 2048)
-    text = reads()[:20_000]
-    whole = b"".join(member(text[at : at + 4000], 1 + at % 9) for at in range(0, 20_000, 4000))
+    monkeypatch.setattr(gzip, "CHUNK_BYTES", 1024)
+    text = reads()[:10_000]
+    whole = b"".join(member(text[at : at + 2000], 1 + at % 9) for at in range(0, 10_000, 2000))
     for at in range(2, len(whole), 7):
         flipped = bytearray(whole)
         flipped[at] ^= 1 << at % 8

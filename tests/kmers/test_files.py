@@ -183,7 +183,6 @@ def test_refusals(tmp_path: Path, database: Path, ngsgpu: Commands) -> None:
         "give sequences or files": ["query", "-d", database],
         "has 33-mers and": ["intersect", database, other, "-o", out],
         "give at least two": ["subtract", database, "-o", out],
-        "input and output": ["subtract", database, other, "-o", other],
         "does not have all k-mers": ["model", "-d", few],
         "has no peak of the genome's": ["model", "-d", database],
         "--ploidy must be 1 or 2": ["model", "-d", database, "--ploidy", 3],

@@ -84,16 +84,6 @@ def test_random_sequences(
     ]  # fmt: skip
 
 
-def test_threads_and_chunks_do_not_matter(tmp_path: Path) -> None:
-    world = World.of(3, 3000)
-    path = write(tmp_path / "1.fa", fasta(world.records, width=60))
-    texts = {
-        counted(tmp_path, [path], CountParameters(31), threads=threads, chunk=chunk)
-        for threads, chunk in ((1, 1 << 10), (3, 1 << 12), (2, 1 << 20))
-    }
-    assert len(texts) == 1
-
-
 def test_counts_saturate(tmp_path: Path) -> None:
     """Also where runs are added up."""
     path = write(tmp_path / "1.fa", b">a\n" + b"A" * 70_000 + b"\n>b\n" + b"A" * 65_544 + b"\n")

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from ngsgpu.errors import InputError
 from ngsgpu.merge import MergeParameters, RunOptions
 from tests.support import DATA
 from tests.support.backends import seeds
@@ -17,7 +16,6 @@ from tests.support.io.records import Record, fastq, write
 from tests.support.merge.data import (
     REAL,
     assert_same,
-    merged,
     random_parameters,
     simulated_pairs,
     write_pairs,
@@ -86,24 +84,3 @@ def test_real_reads(tmp_path: Path, backend: str, reads: str, overlap: str) -> N
     if overlap == "flash":
         parameters = MergeParameters.flash(allow_outies=True)
     assert_same(backend, tmp_path, plain[:1], plain[1:], parameters)
-
-
-def test_compressed_input(tmp_path: Path, backend: str) -> None:
-    pairs = simulated_pairs(1, 2000)
-    files = write_pairs(tmp_path, pairs)
-    packed = [write(tmp_path / f"{p.name}.gz", gzip.compress(p.read_bytes())) for p in files]
-    assert_same(backend, tmp_path, packed[:1], packed[1:], MergeParameters(trim_adapters=True))
-
-
-def test_wrong_input_is_told_alike(tmp_path: Path, backend: str) -> None:
-    first, second = write_pairs(tmp_path, simulated_pairs(3, 500))
-    text = second.read_bytes().replace(b"@read10", b"@reed10")
-    second.write_bytes(text[: len(text) // 2 - 7])
-    told = []
-    for name, own, threads in (("expected", "cpu", 1), ("found", backend, 4)):
-        options = RunOptions(threads=threads, backend=own)  # type: ignore[arg-type]
-        with pytest.raises(InputError) as error:
-            merged(tmp_path, name, [first], [second], MergeParameters(), options=options)
-        told.append(str(error.value))
-        assert list((tmp_path / name).iterdir()) == []
-    assert told[0] == told[1]

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from ngsgpu.io.compress.zstd import library as zstd
+from ngsgpu.io.output import in_memory
 from ngsgpu.io.output.atomic import AtomicFile
 from ngsgpu.run.options import RunOptions
 from tests.support import content, copies
@@ -136,6 +137,7 @@ def test_outputs_in_memory_that_several_threads_fill(
     runs: Runs, expected: Contents, backend: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(AtomicFile, "is_in_memory", True)
+    monkeypatch.setattr(in_memory, "_SMALL", 1000)
     assert runs.written(None, "--threads", 8, backend=backend) == expected
 
 
@@ -212,6 +214,32 @@ def test_no_reads(runs: Runs, backend: str, form: str) -> None:
         assert own in found
         if own.removesuffix(".gz").endswith((".fq", ".fa")):
             assert decompressed(out / own) == b""
+
+
+@every_stage
+@pytest.mark.parametrize(
+    ("sides", "said"),
+    [
+        ([SIDES[0], SIDES[1][:-1]], "record 350: ends after 349 records"),
+        ([alternating(*SIDES)[:-1]], "record 699: an interleaved file must have an even number"),
+        ([SIDES[0], SIDES[1][1:] + SIDES[1][:1]], "record 1, line 1: the names"),
+        ([alternating(*SIDES)[1:] + SIDES[0][:1]], "record 2, line 5: the names"),
+    ],
+    ids=["missing", "missing in one file", "out of step", "out of step in one file"],
+)
+def test_mates_that_are_none(
+    runs: Runs, backend: str, sides: list[list[Record]], said: str
+) -> None:
+    """The file that has them is named, and nothing written."""
+    if not runs.stage.interleaved:
+        pytest.skip("they are single reads to it")
+    inputs = write_mates(runs.folder / "wrong", *sides)
+    out = runs.folder / "out"
+    out.mkdir()
+    done = runs.ngsgpu(*runs.command(named(runs.stage, inputs), out, backend))
+    assert done.status == 2
+    assert done.error.startswith(f"{inputs[-1]}, {said}")
+    assert content(out) == {}
 
 
 @every_stage

@@ -90,7 +90,14 @@ STAGES = {
         "",
     ),
     "classify": Stage(
-        "classify -d {database} --coverage-filter 0.1", {"-o": "calls.tsv", "--report": "report"}
+        "classify -d {database} --coverage-filter 0.1",
+        {
+            "-o": "calls.tsv",
+            "--report": "report",
+            "--kraken-reads": "kraken",
+            "--abundance": "abundance",
+            "--coverage": "coverage",
+        },
     ),
     "sort": Stage(
         "classify -d {database}",

@@ -139,7 +139,7 @@ def found_by_fastp(folder: Path, reads: list[bytes], trim_tail: int = 0) -> str:
         file.writelines(b"@r\n%b\n+\n%b\n" % (read, b"I" * len(read)) for read in reads)
     subprocess.run(
         ["fastp", "-i", "reads.fq", "-o", "/dev/null", "-j", "out.json", "-h", "/dev/null",
-         "-w", "1", "-t", str(trim_tail)],
+         "-w", "1", "-t", str(trim_tail), "--dont_eval_duplication"],
         cwd=folder, check=True, capture_output=True,
     )  # fmt: skip
     cutting = json.loads((folder / "out.json").read_bytes()).get("adapter_cutting", {})

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
 import re
 import subprocess
 import sys
@@ -141,23 +140,6 @@ def test_cluster_job_leaves_trying_again_to_who_submitted_it(
     assert "Cannot allocate memory" in (study / "memory.txt.failed").read_text()
 
 
-@pytest.fixture
-def tools(tmp_path: Path) -> dict[str, str]:
-    """SPAdes that finds no contigs, and QUAST that must not be asked for a table of none."""
-    folder = tmp_path / "bin"
-    folder.mkdir()
-    write_program(
-        folder / "spades.py",
-        '#!/bin/bash\n[[ $1 == --version ]] && echo "SPAdes v4.0.0" && exit\n'
-        'while [[ $1 != -o ]]; do shift; done; mkdir -p "$2"\n',
-    )
-    write_program(
-        folder / "quast.py",
-        '#!/bin/bash\n[[ $1 == --version ]] && echo "QUAST v5.2.0" && exit\nexit 4\n',
-    )
-    return {"PATH": f"{folder}:{os.environ['PATH']}"}
-
-
 @pytest.mark.timeout(600)
 def test_broken_sample_beside_a_good_one(
     snakemake: Snakemake, study: Path, tools: dict[str, str]
@@ -191,15 +173,9 @@ def test_broken_sample_beside_a_good_one(
     # What failed is not there, nor are the notes that the report was written from.
     assert [path for path in (study / "results/broken").rglob("*") if path.is_file()] == []
     assert sorted((study / "results").rglob("*.failed")) == []
-    # Tried again the next time, and gone once the file is mended.
+    # Tried again the next time.
     again = jobs(snakemake("--dry-run", "--quiet", "rules", env=tools).stdout)
     assert again["correct_single"] == again["check_study"] == again["write_report"] == 1
-    (study / "broken.fastq").write_bytes(b"".join(lines[:200]))
-    mended = snakemake(*arguments, env=tools)
-    assert mended.returncode == 0, mended.stdout
-    page = (study / "results/report.html").read_text()
-    assert "these samples lack results" not in page and "record 51" not in page
-    assert sorted((study / "results").rglob("*.failed")) == []
 
 
 SPADES = """#!/bin/bash
@@ -285,6 +261,8 @@ def test_samples_that_fail_in_each_stage(
     kept = [path for path in before if path.startswith(tuple(f"{name}/" for name in IN_STAGES))]
     assert len(kept) > 50 and [path for path in kept if after[path] != before[path]] == []
     assert (results / "complete").exists()
+    assert "these samples lack results" not in (results / "report.html").read_text()
+    assert sorted(results.rglob("*.failed")) == []
     assert "failed" not in _status(results / "status.tsv").values()
     assert "Nothing to be done" in snakemake("--dry-run", env=tools).stdout
 

@@ -34,7 +34,13 @@ def host(study: Path, snakemake: Snakemake) -> Callable[..., str]:
     """Run a workflow that has this one as the module ``reads``, up to ``target``."""
 
     def run(
-        target: str, module: str, *, snakefile: str = SNAKEFILE, sheet: str = "", **config: Any
+        target: str,
+        module: str,
+        *,
+        snakefile: str = SNAKEFILE,
+        sheet: str = "",
+        env: dict[str, str] | None = None,
+        **config: Any,
     ) -> str:
         (study / "small.tsv").write_text(
             sheet or "sample\tfastq_1\nsmall\tdata/na12878_lane1_R1.fastq.gz\n"
@@ -47,8 +53,9 @@ def host(study: Path, snakemake: Snakemake) -> Callable[..., str]:
             f"{statement}\n{rest or 'use rule * from reads as reads_*'}\n"
         )
         result = snakemake(
-            "--cores", "2", "--quiet", "progress", "--", target, snakefile=study / "Snakefile"
-        )
+            "--cores", "2", "--quiet", "progress", "--", target,
+            snakefile=study / "Snakefile", env=env,
+        )  # fmt: skip
         assert result.returncode == 0, result.stdout
         return result.stdout
 
@@ -144,17 +151,19 @@ use rule correct_single from reads as reads_correct_single with:
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize(
-    ("module", "results"),
+    ("module", "results", "is_real"),
     [
-        ('    prefix: "inner"', "inner/results"),
-        ('    replace_prefix: {"results": "inner", "logs": "inner/logs"}', "inner"),
+        ('    prefix: "inner"', "inner/results", True),
+        ('    replace_prefix: {"results": "inner", "logs": "inner/logs"}', "inner", False),
     ],
     ids=["prefix", "replace_prefix"],
 )
 def test_results_elsewhere_up_to_the_report(
-    host: Callable[..., str], study: Path, module: str, results: str
-) -> None:
-    host("reads_all", module)
+    host: Callable[..., str], study: Path, tools: dict[str, str],
+    module: str, results: str, is_real: bool,
+) -> None:  # fmt: skip
+    """Once with all programs and figures."""
+    host("reads_all", module, env={"TESTS_EMPTY_FIGURES": ""} if is_real else tools)
     assert not (study / "results").exists() and not (study / "logs").exists()
     inner = study / results
     listed = (inner / "databases" / "human" / "batches" / "0001.tsv").read_text().splitlines()

@@ -8,6 +8,8 @@ the given fraction of the total. Reads are then classified again with the remain
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -43,13 +45,23 @@ class CoverageCounter:
 
     def covered(self) -> NDArray[np.int64]:
         """Covered windows of each reference sequence, int64[t]."""
-        sums = np.concatenate([[0], np.cumsum(self.marks, dtype=np.int64)])
-        first = self.first_window
-        return np.asarray(sums[first[1:]] - sums[first[:-1]], dtype=np.int64)
+        return sums_by_sequence(self.marks, self._windows)
 
     def dropped(self, share: float) -> NDArray[np.bool_]:
         """Mask of the reference sequences that the filter drops, bool[t]; see `drop_sparse`."""
         return drop_sparse(self.covered(), self._windows, share)
+
+
+def sums_by_sequence(values: NDArray[Any], windows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Sums of what the windows of each reference sequence have, int64[t].
+
+    Args:
+        values: of each window, concatenated over the sequences.
+        windows: int64[t], windows of each sequence.
+    """
+    sums = np.concatenate([[0], np.cumsum(values, dtype=np.int64)])
+    ends = np.cumsum(windows)
+    return sums[ends] - sums[ends - windows]
 
 
 def drop_sparse(

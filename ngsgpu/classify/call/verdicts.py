@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.classify.call.acceptance import ACCEPTED
+from ngsgpu.classify.call.coverage import sums_by_sequence
 from ngsgpu.classify.call.evidence import OWN, SHARED, SHARES, SpeciesEvidence
 from ngsgpu.classify.params import PER_MILLION, EvidenceParameters
 
@@ -70,12 +71,9 @@ def verdicts(
     """
     found = evidence.findings(parameters, kmer)
     own_counts = evidence.counts[:, OWN]
-    ends = np.concatenate([[0], np.cumsum(windows)])
-    covers = np.concatenate([[0], np.cumsum(window_reads > 0, dtype=np.int64)])
-    sums = np.concatenate([[0], np.cumsum(window_reads, dtype=np.int64)])
     total = evidence.windows
-    covered = evidence.of_species(covers[ends[1:]] - covers[ends[:-1]])
-    ranges = evidence.of_species(sums[ends[1:]] - sums[ends[:-1]])
+    covered = evidence.of_species(sums_by_sequence(window_reads > 0, windows))
+    ranges = evidence.of_species(sums_by_sequence(window_reads, windows))
     chances = evidence.chances(found.reads, (found.levels == ACCEPTED) | found.accident)
     rows = []
     for at in np.argsort(-found.reads, kind="stable").tolist():

@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from ngsgpu.classify.params import DatabaseParameters
 from ngsgpu.jit import Integer, njit
-from ngsgpu.pool import map_all
+from ngsgpu.pool import map_all, parts_within
 
 KEY_BITS: Final = 32
 MIN_BITS: Final = 16
@@ -290,10 +290,7 @@ def block_sums(index: Index, threads: int = 1) -> NDArray[np.uint64]:
 def _span_sums(words: NDArray[np.uint32], start: NDArray[np.int64]) -> NDArray[np.uint64]:
     """Sums of words times their places, of the span between each two of ``start``."""
     sums = np.zeros(len(start) - 1, dtype=np.uint64)
-    first = 0
-    while first < len(sums):
-        reach = int(np.searchsorted(start, start[first] + _WORDS_AT_ONCE, side="right")) - 1
-        last = min(max(first + 1, reach), len(sums))
+    for first, last in parts_within(start[1:] - start[0], _WORDS_AT_ONCE):
         begin, end = int(start[first]), int(start[last])
         has_words = np.flatnonzero(start[first:last] < start[first + 1 : last + 1])
         if len(has_words) > 0:
@@ -301,7 +298,6 @@ def _span_sums(words: NDArray[np.uint32], start: NDArray[np.int64]) -> NDArray[n
             weighted *= words[begin:end]
             inner = start[first:last][has_words] - begin
             sums[first + has_words] = np.add.reduceat(weighted, inner)
-        first = last
     return sums
 
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ngsgpu.classify.call.abundance import Abundance
 from ngsgpu.classify.call.acceptance import ACCEPTED, GENUS_ACCEPTED
+from ngsgpu.classify.call.coverage import sums_by_sequence
 from ngsgpu.classify.call.verdicts import Verdict
 from ngsgpu.classify.database.targets import Labels
 from ngsgpu.taxonomy.ranks import GENUS, SPECIES, rank_name
@@ -97,10 +98,8 @@ def coverage_table(labels: Labels, window_reads: NDArray[np.int32], most: int = 
     """
     windows = labels.windows()
     first = np.concatenate([[0], np.cumsum(windows)])
-    running = np.concatenate([[0], np.cumsum(window_reads, dtype=np.int64)])
-    covers = np.concatenate([[0], np.cumsum(window_reads > 0, dtype=np.int64)])
-    sums = running[first[1:]] - running[first[:-1]]
-    covered = covers[first[1:]] - covers[first[:-1]]
+    sums = sums_by_sequence(window_reads, windows)
+    covered = sums_by_sequence(window_reads > 0, windows)
     order = np.argsort(-covered, kind="stable")[:most]
     lines = [COVERAGE_HEADER]
     for target in order[covered[order] > 0].tolist():

@@ -26,6 +26,7 @@ from ngsgpu.device.cuda.structs import Struct
 from ngsgpu.device.pinned import pinned_empty, to_device
 from ngsgpu.device.plan import Allocation, plan_on_gpu
 from ngsgpu.device.team import Team, here
+from ngsgpu.pool import parts_within
 
 KERNELS: Final = KernelModule("ngsgpu.classify.query", "query.cu")
 LONGER: Final = KernelModule("ngsgpu.classify.query", "longer.cu")
@@ -162,11 +163,9 @@ class Searcher:
         engine, reads = self._engine, search.reads
         _, _, _, stride, _ = numbers = sketch_numbers(engine.sketch)
         ends = np.cumsum(longest.get() >> np.uint64(32), dtype=np.int64)
-        begin, done = 0, 0
-        while begin < len(ends):
-            # A group of queries with about as many locations as are sorted at a time.
-            limit = np.searchsorted(ends, done + _LOCATIONS_AT_ONCE, side="right")
-            cut = slice(begin, max(begin + 1, int(limit)))
+        done = 0
+        for begin, stop in parts_within(ends, _LOCATIONS_AT_ONCE):
+            cut = slice(begin, stop)
             end = cupy.asarray(ends[cut] - done)
             count = np.uint32(len(end))
             total = int(ends[cut][-1]) - done
@@ -192,7 +191,7 @@ class Searcher:
                     np.int32(engine.parameters.candidates), search.candidates,
                 ),
             )  # fmt: skip
-            begin, done = cut.stop, int(ends[cut][-1])
+            done = int(ends[stop - 1])
 
 
 class _GpuPartition:

@@ -156,7 +156,7 @@ def with_errors(
         return evidence
     logger.info(
         "%s: %.3g %% of the bases of long reads are wrong by the qualities of the first ones, for "
-        "which thresholds allow (`read_errors=%s`)",
+        "which thresholds allow (`read_errors=%.4g`)",
         sample,
         100 * (stated.read_errors or 0.0),
         stated.read_errors,

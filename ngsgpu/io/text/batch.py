@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from ngsgpu.errors import without_control_characters
 from ngsgpu.io.compress.source import Chunk
 from ngsgpu.io.text import scan
+from ngsgpu.pool import parts_within
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,13 +195,8 @@ def cut_sequences(batch: RecordBatch, most: int) -> Iterator[Stretches]:
         begin = begin[record] + (np.arange(len(record)) - first) * most
         stop = np.minimum(begin + most, stop[record])
         sizes = stop - begin
-    ends = np.cumsum(sizes)
-    i = 0
-    while i < len(begin):
-        before = int(ends[i] - sizes[i])
-        j = max(i + 1, int(np.searchsorted(ends, before + most, side="right")))
+    for i, j in parts_within(np.cumsum(sizes), most):
         yield Stretches(begin[i:j], stop[i:j], record[i:j])
-        i = j
 
 
 OVERLAP: Final = 1 << 16

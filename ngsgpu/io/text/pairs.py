@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.errors import InputError
+from ngsgpu.errors import InputError, shown_input
 from ngsgpu.io.compress.alignments import is_alignments
 from ngsgpu.io.text.batch import RecordBatch, concatenate
 from ngsgpu.io.text.reader import (
@@ -174,7 +174,7 @@ def _not_mates(
     if first is second:
         where = f"records {record1:,} and {record2:,}"
     else:
-        where = f"record {record1:,} of {_shown(first.path)} and of this file"
+        where = f"record {record1:,} of {shown_input(first.path)} and of this file"
     if fault == _SAME_MATE:
         cause = f"the names {name1} and {name2} ({where}) have the same mate number"
         remedy = "check that mates 1 and mates 2 are not the same file"
@@ -345,10 +345,6 @@ def _even(batches: Iterator[RecordBatch], path: str | Path) -> Iterator[RecordBa
 
 
 def _ends_early(short: str | Path, other: str | Path, records: int) -> InputError:
-    cause = f"ends after {records:,} records, but {_shown(other)} has more"
+    cause = f"ends after {records:,} records, but {shown_input(other)} has more"
     remedy = "the two files of a pair need the same records: one may be cut short or filtered"
     return InputError(short, cause, remedy, record=records + 1)
-
-
-def _shown(path: str | Path) -> str:
-    return "standard input" if str(path) == "-" else str(path)

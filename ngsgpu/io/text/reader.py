@@ -20,7 +20,7 @@ from typing import Final, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.errors import InputError
+from ngsgpu.errors import InputError, shown_input
 from ngsgpu.io.compress.alignments import ALIGNMENTS
 from ngsgpu.io.compress.source import Chunk, Source
 from ngsgpu.io.text import diagnose, scan
@@ -158,7 +158,7 @@ class _Reader:
         tasks = self._tasks()
         first = next(tasks, _no_chunk)()
         if first.size == 0:
-            logger.warning("%s: the file is empty", _shown(self._path))
+            logger.warning("%s: the file is empty", shown_input(self._path))
             return
         if self._refuse_pairs and self._source.holds_pairs:
             raise unexpected_pairs(self._path)
@@ -286,7 +286,7 @@ class _Reader:
         logger.warning(
             "%s: %s; read as Phred+33 (Q%d to Q%d), since Phred+64 would leave no base above Q%d; "
             "`phred_offset=33` or 64 decides",
-            _shown(self._path),
+            shown_input(self._path),
             range_seen,
             low - 33,
             high - 33,
@@ -328,7 +328,3 @@ def _as_it_is(chunk: Chunk) -> Chunk:
 
 def _call(work: Callable[[], tuple[Chunk, Split]]) -> tuple[Chunk, Split]:
     return work()
-
-
-def _shown(path: str) -> str:
-    return "standard input" if path == "-" else path

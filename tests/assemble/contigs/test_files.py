@@ -390,7 +390,6 @@ def test_what_is_refused(tmp_path: Path, mates: list[Path], ngsgpu: Commands) ->
         (["-i", "-", "-o", out], "reads are read twice; name files, not streams"),
         (["-o", out], "no reads given"),
         (["-i", mates[0]], "no output given"),
-        (["-i", mates[0], "-o", mates[0]], "input and output"),
         (["-i", mates[0], "-o", out, "--memory", "100M"], "try fewer threads, or --memory"),
     ):
         done = ngsgpu("assemble", *options)

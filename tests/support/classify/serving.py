@@ -22,6 +22,7 @@ Server.serve = lambda self, *given, **how: serve(self, *given, **{**how, "copies
 """
 """Has a server run requests in its process, as with GPUs."""
 
+NGSGPU = (sys.executable, "-m", "ngsgpu")
 START = "from ngsgpu.__main__ import main_cli; main_cli()"
 _OF_A_RUN = ("job", "command", "time_s", "memory", "device")
 
@@ -35,7 +36,7 @@ class Served:
     socket: Path
 
     def words(self, *words: object) -> list[str]:
-        own = [sys.executable, "-m", "ngsgpu", "classify", "-d", self.database]
+        own = [*NGSGPU, "classify", "-d", self.database]
         return [*map(str, own), f"--server={self.socket}", *map(str, words)]
 
     def run(self, *words: object, **how: Any) -> subprocess.CompletedProcess[bytes]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import functools
 import gc
 import gzip
 import hashlib
@@ -35,6 +36,7 @@ IMPORTED = (
     "ngsgpu.report.render",
     "numba",
     "numpy.ma",
+    "pandas",
     "pysam",
     "smart_open",
     "snakemake.cli",
@@ -59,6 +61,9 @@ COMMANDS = (
 )
 """Commands that have to load compiled kernels."""
 
+EMPTY_FIGURES = "TESTS_EMPTY_FIGURES"
+"""A variable that is set where figures of reports need not be drawn."""
+
 
 def remember(folder: Path, asked: object, make: Callable[[], Any]) -> Any:
     """What a copy has made before, or what ``make`` returns now.
@@ -81,11 +86,13 @@ def remember(folder: Path, asked: object, make: Callable[[], Any]) -> Any:
 def quicken_snakemake(folder: Path) -> None:
     """Let Snakemake translate and compile each file once, not in every copy, and read YAML by C.
 
+    And look once at which parameters a function has, not for each file and resource of each job.
+
     Args:
         folder: where copies find what others have made of a file; is not there yet.
     """
     import yaml
-    from snakemake import workflow
+    from snakemake import common, workflow
 
     folder.mkdir()
     translate = workflow.parse
@@ -107,6 +114,7 @@ def quicken_snakemake(folder: Path) -> None:
             folder, (code, path, mode), lambda: compile(code, path, mode, dont_inherit=True)
         )
 
+    common.get_function_params = functools.cache(common.get_function_params)
     workflow.parse = parse
     workflow.compile = compile_once
     if yaml.__with_libyaml__:
@@ -130,6 +138,19 @@ def run_commands(reads: Path) -> None:
         for command in COMMANDS:
             status = main([*command, "--quiet"])
             assert status == 0, command
+
+
+def leave_figures_empty() -> None:
+    """Most of a report's time is drawing, of which few tests look at what it draws."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        return
+
+    def save(figure: Figure, file: TextIO, **options: object) -> None:
+        file.write("<svg></svg>")
+
+    Figure.savefig = save
 
 
 def serve(path: str) -> socket.socket | None:
@@ -203,6 +224,8 @@ def become(request: dict[str, Any], files: list[int]) -> None:
     os.environ.update(request["environment"])
     os.chdir(request["folder"])
     sys.argv = [request["program"], *request["arguments"]]
+    if os.environ.get(EMPTY_FIGURES):
+        leave_figures_empty()
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
@@ -225,6 +248,7 @@ def run(program: str) -> int:
         if program == "snakemake":
             from snakemake.cli import main
 
+            gc.disable()  # there is no garbage worth the time in a short run
             main()
         else:
             from ngsgpu.__main__ import main_cli

@@ -138,7 +138,7 @@ Columns = dict[int, dict[str, Cell]]
 
 def consensus(column: dict[str, Cell]) -> str:
     """The base of largest weight, the first in the alphabet of equals."""
-    return min(sorted(column), key=lambda base: -column[base].weight)
+    return max(column, key=lambda base: column[base].weight)
 
 
 def support(column: dict[str, Cell], base: str) -> int:
@@ -252,6 +252,14 @@ class Aligner:
                 cell.q20 += read.q20[position]
                 cell.weight += max(1, weight * read.weights[position] // ONE)
         return columns
+
+    def msa(self, anchor: int, aligned: dict[int, Candidate]) -> tuple[list[Candidate], Columns]:
+        """The candidates that are kept, and the columns of them and the anchor."""
+        filtered = self.keep(aligned)
+        kept = self.refine(anchor, filtered)
+        self.counts["kept"] += len(filtered)
+        self.counts["refined_away"] += len(filtered) - len(kept)
+        return kept, self.lay_out(anchor, kept)
 
     # Step 7: refinement.
 

@@ -236,13 +236,9 @@ class ForestCorrector(oracle.Corrector):
     def decide(
         self, anchor: int, aligned: dict[int, Candidate], *, crowded: bool
     ) -> Decision | None:
-        filtered = self.keep(aligned)
-        kept = self.refine(anchor, filtered)
-        self.counts["kept"] += len(filtered)
-        self.counts["refined_away"] += len(filtered) - len(kept)
+        kept, columns = self.msa(anchor, aligned)
         if not kept:
             return None
-        columns = self.lay_out(anchor, kept)
         quality = self.classify(anchor, columns)
         model, least = self.forests.model.anchor, self.p.anchor_threshold
         if not self.p.classic and least is None:

@@ -243,13 +243,9 @@ class Corrector(Aligner):
         self, anchor: int, aligned: dict[int, Candidate], *, crowded: bool
     ) -> Decision | None:
         """What the anchor's MSA says; None without candidates."""
-        filtered = self.keep(aligned)
-        kept = self.refine(anchor, filtered)
-        self.counts["kept"] += len(filtered)
-        self.counts["refined_away"] += len(filtered) - len(kept)
+        kept, columns = self.msa(anchor, aligned)
         if not kept:
             return None
-        columns = self.lay_out(anchor, kept)
         quality = self.classify(anchor, columns)
         complete = self.edits(anchor, columns, kept, whole=True, crowded=crowded)
         own = complete
