@@ -140,7 +140,7 @@ class Model:
         )  # fmt: skip
 
     def partition(self, locations: float, fraction: float) -> Partition:
-        """A partition with so many locations of a fraction of all features."""
+        """A partition with a number of locations of a fraction of all features."""
         features = _different(locations, self.possible * fraction)
         return Partition(features, LOCATION_BYTES * locations + self._feature_bytes * features)
 

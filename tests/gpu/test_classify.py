@@ -193,6 +193,35 @@ def sample_of(world: World, layout: str) -> Sample:
     return one_sample([str(both)], [], interleaved=True, name="x")
 
 
+@pytest.mark.parametrize("chunk_bytes", [2000, 1 << 16])
+@pytest.mark.parametrize("layout", ["single", "pairs"])
+def test_calls_do_not_depend_on_chunks(world: World, tmp_path: Path, layout: str, chunk_bytes: int):
+    database = build(world, None, "cpu")
+    sample = sample_of(world, layout)
+    rules = OutputRules(coverage_share=0.1)
+    one = classify(database, sample, tmp_path / "a", "cpu", rules=rules)
+    two = classify(
+        database,
+        sample,
+        tmp_path / "b",
+        "cuda",
+        rules=rules,
+        chunk_bytes=chunk_bytes,
+        units_per_task=33,
+    )
+    assert two == one
+
+
+def test_special_outputs(world: World, tmp_path: Path):
+    database = build(world, None, "cpu")
+    sample = sample_of(world, "pairs")
+    expected = classify(database, sample, tmp_path / "plain", "cpu")
+    reads = tmp_path / "reads.tsv"
+    classifier = Classifier(database, options=RunOptions(threads=2, backend="cuda"))
+    classifier.classify([sample], SampleOutputs(reads=str(reads), kraken_reads="/dev/null"))
+    assert reads.read_bytes() == expected["reads"]
+
+
 SKETCHES = [
     SketchParameters(),
     SketchParameters(16, 32, 127, 112),

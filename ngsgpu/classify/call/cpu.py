@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.classify.call.acceptance import Acceptance, near_to, raise_rank, reaches, weigh
-from ngsgpu.classify.call.results import CalledReads
+from ngsgpu.classify.call.results import NO_TARGET, CalledReads
 from ngsgpu.classify.params import PER_MILLION, QueryRules
 from ngsgpu.classify.query.engine import Engine
 from ngsgpu.classify.query.queries import CandidateArrays, QueryBlock
@@ -90,7 +90,7 @@ def _call_all(  # type: ignore[no-untyped-def]
     )
     for i in range(queries):
         score[i] = window_begin[i] = window_end[i] = 0
-        target[i] = -1
+        target[i] = NO_TARGET
         if place[i] >= 0:
             score[i] = best.hits[i, place[i]]
             target[i] = best.target[i, place[i]]
