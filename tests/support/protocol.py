@@ -79,7 +79,9 @@ STAGES = {
         "merge", {"-o": "merged.fq", **UNMERGED}, "--interleaved-in", streams_on_gpu=False
     ),
     "deplete": Stage("deplete -d {host}", MATES, joined=True, streams_on_gpu=False),
-    "rename": Stage("deplete -d {host} --rename --keep-host", MATES, joined=True, streams_on_gpu=False),
+    "rename": Stage(
+        "deplete -d {host} --rename --keep-host", MATES, joined=True, streams_on_gpu=False
+    ),
     "extend": Stage(
         f"extend --outward --insert-size {INSERT} --insert-sd 10", {"-o": "extended.fq", **REST}
     ),
