@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from benchmarks.harness.archives import unpack
 from ngsgpu.chains.steps import read_steps
 from ngsgpu.classify.database.database import open_database
 from ngsgpu.classify.run.samples import read_samples
@@ -120,7 +121,7 @@ def _kept(folder: Path) -> Path:
     place = folder / "formats"
     if not place.exists():
         with tarfile.open(sorted(FORMATS.glob("*.tar.gz"))[-1]) as archive:
-            archive.extractall(place, filter="data")
+            unpack(archive, place)
     return place
 
 

@@ -42,6 +42,7 @@ from dataclasses import asdict
 from pathlib import Path
 from statistics import median
 
+from benchmarks.harness.archives import unpack
 from benchmarks.versions import inputs
 from benchmarks.versions.cases import Case, Options, all_cases, select
 from benchmarks.versions.runs import SIDES, Bench, Outcome
@@ -104,7 +105,7 @@ def checkout(version: str, work: Path) -> tuple[Path, str]:
         part = folder.with_suffix(".part")
         shutil.rmtree(part, ignore_errors=True)
         with tarfile.open(fileobj=io.BytesIO(_output([*git, "archive", commit]))) as archive:
-            archive.extractall(part, filter="data")
+            unpack(archive, part)
         part.rename(folder)
     return folder, commit
 
