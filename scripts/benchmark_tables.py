@@ -344,6 +344,7 @@ def simulated_table(result: dict[str, Any]) -> str:
 MODULES = {
     "forms": "forms.__main__",
     "scaling": "scaling",
+    "classify_threads": "classify_threads",
     "serving": "serving",
     "chains": "chains",
     "trimming": "peers.trimming",
