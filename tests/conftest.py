@@ -7,10 +7,6 @@ import os
 import signal
 from pathlib import Path
 
-# Of large tables small inputs use little, for each place of which NumPy would have 2 MiB cleared.
-# Before anything imports it; tests of how much memory is taken do without.
-os.environ.setdefault("NUMPY_MADVISE_HUGEPAGE", "0")
-
 import pytest
 from hypothesis import settings
 

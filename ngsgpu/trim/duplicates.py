@@ -6,7 +6,9 @@ and a table for each, of which the last one decides.)
 
 from __future__ import annotations
 
+import mmap
 import threading
+from contextlib import suppress
 from functools import lru_cache
 from typing import Final
 
@@ -99,6 +101,17 @@ def table_bytes(level: int) -> int:
     return 1 << (_BITS[level - 1] - 3)
 
 
+def _zeros(size: int) -> NDArray[np.uint8]:
+    """Zeros, uint8[size], in pages of 4 KiB.
+
+    NumPy asks for pages of 2 MiB. Few reads would touch all of them, and clear the whole table.
+    """
+    pages = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    with suppress(OSError):  # of kernels that know no other pages
+        pages.madvise(mmap.MADV_NOHUGEPAGE)
+    return np.frombuffer(pages, dtype=np.uint8)
+
+
 class Duplicates:
     """Tells which reads or pairs are equal to an earlier one; safe to use from several threads.
 
@@ -116,7 +129,7 @@ class Duplicates:
     def __init__(self, level: int) -> None:
         self.mask = np.uint64((1 << _BITS[level - 1]) - 1)
         self.factors = _factors(level)
-        self._bits = np.zeros(table_bytes(level), dtype=np.uint8)
+        self._bits = _zeros(table_bytes(level))
         self._lock = threading.Lock()
 
     def find(self, mates: tuple[Mates, ...], begin: int, end: int) -> tuple[NDArray[np.bool_], int]:

@@ -98,7 +98,7 @@ def taken(words: list[str], stats: Path) -> int:
     command = [sys.executable, "-m", "ngsgpu", *words, "--threads", "2", "--stats", str(stats)]
     done = subprocess.run(
         ["sh", "-c", '"$@"; exit $?', "sh", *command],
-        env=os.environ | {"NGSGPU_BACKEND": "cpu", "NUMPY_MADVISE_HUGEPAGE": "1"},
+        env=os.environ | {"NGSGPU_BACKEND": "cpu"},
         capture_output=True,
         text=True,
     )

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import mmap
 import random
 import shutil
 import subprocess
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from ngsgpu.trim.duplicates import Duplicates
 from tests.support.commands import Commands, names, read_json
 from tests.support.io.records import fasta, fastq, write
 from tests.support.trim.world import pairs
@@ -158,3 +161,17 @@ def test_a_umi_is_that_of_the_file_where_its_last_base_is_corrected(
     assert done.status == 0, done.err
     assert outs[0].read_text() == "@r:T\nC\n+\nI\n"
     assert outs[1].read_text() == records[1].replace("@r", "@r:T")
+
+
+def test_few_reads_take_little_memory() -> None:
+    """Of the gigabyte in which duplicates are looked up, only what they touch, in small pages."""
+
+    def resident() -> int:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * mmap.PAGESIZE
+
+    duplicates = Duplicates(3)
+    keys = np.random.default_rng(1).integers(0, 1 << 33, 1000, dtype=np.uint64)
+    duplicates.mark(keys[:1])
+    before = resident()
+    assert duplicates.mark(keys)[1] == 1
+    assert resident() - before < 32 << 20
