@@ -178,12 +178,12 @@ def is_rare_allele(
 @njit(nogil=True, cache=True)
 def has_rare_allele(
     rules: Rules, length: Integer, ambiguous: NDArray[np.uint8], columns: Columns
-) -> bool | np.bool:
+) -> bool:
     """Whether any position of the anchor has a rare allele."""
-    found = False
-    for position in range(length):
-        found = found or is_rare_allele(rules, ambiguous, columns, position)
-    return found
+    position = 0
+    while position < length and not is_rare_allele(rules, ambiguous, columns, position):
+        position += 1
+    return bool(position < length)
 
 
 @njit(nogil=True, cache=True)

@@ -104,8 +104,8 @@ __device__ __forceinline__ bool may_be_variant(const Reads& reads, const Weight*
 __device__ __forceinline__ int decide(const Reads& reads, const Weight* weights, const Rules& rules,
                       const Candidates& c, const Msa& msa, const uint8_t* qualities, bool replace,
                       bool crowded, bool high, bool rare, const Gap& gap, const uint32_t* ambiguous,
-                      const uint32_t* chosen, bool with_rules, uint32_t* changed, const Planes& edited, const Results& results,
-                      Block& block, int thread) {
+                      const uint32_t* chosen, bool with_rules, uint32_t* changed,
+                      const Planes& edited, const Results& results, Block& block, int thread) {
     // A multiple of 64, as the edited planes: a warp is together.
     const int rounded = (msa.length + 63) / 64 * 64;
 #pragma unroll 1
