@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ngsgpu.assemble.contigs.params import Names
 from ngsgpu.assemble.contigs.pieces import DEPTH_UNIT, Paths, Pieces, letters, spell
@@ -56,7 +57,9 @@ def reverse_complement(bases: bytes) -> bytes:
     return bases.translate(_COMPLEMENT)[::-1]
 
 
-def contigs_of(pieces: Pieces, paths: Paths, least: int, scale: tuple[int, int]) -> list[Contig]:
+def contigs_of(
+    pieces: Pieces, paths: Paths, least: int, scale: tuple[int, int], cuts: NDArray[np.int64]
+) -> list[Contig]:
     """Contigs, the longest first, then in alphabetical order.
 
     Args:
@@ -64,6 +67,8 @@ def contigs_of(pieces: Pieces, paths: Paths, least: int, scale: tuple[int, int])
         paths: of the contigs.
         least: bases of the shortest one.
         scale: coverage is depth times the first, by the second.
+        cuts: int64[n, 2], bases that a contig leaves out at the begin and at the end of a piece, if
+            it ends there.
     """
     overlap = pieces.k - 1
     kmers = pieces.lengths - overlap
@@ -78,7 +83,12 @@ def contigs_of(pieces: Pieces, paths: Paths, least: int, scale: tuple[int, int])
             np.array([0, len(out)]), out,
         )  # fmt: skip
         circular = path in paths.circles or _goes_on(pieces, steps[-1], steps[0])
-        bases = letters(out[:size] if circular else out).tobytes()
+        if circular:
+            out = out[:size]
+        else:
+            first, last = int(steps[0]), int(steps[-1])
+            out = out[cuts[first >> 1, first & 1] : len(out) - cuts[last >> 1, 1 - (last & 1)]]
+        bases = letters(out).tobytes()
         if len(bases) < least:
             continue
         depth = int((kmers[own] * pieces.depths[own]).sum()) // size

@@ -24,7 +24,7 @@ from ngsgpu.assemble.contigs.pieces import (
     letters,
 )
 from ngsgpu.assemble.contigs.reads import Reads
-from ngsgpu.assemble.contigs.walks import Threads, hash_of, threaded
+from ngsgpu.assemble.contigs.walks import SURE, Threads, hash_of, threaded
 from ngsgpu.jit import njit
 from ngsgpu.kmers.cpu import FIRST_SLOTS, add_kmers, find_kmers, into_buckets, sorted_counts
 from ngsgpu.kmers.params import words_of
@@ -61,7 +61,7 @@ def raise_k(
     lengths = pieces.lengths
     long = lengths >= k
     sources = pieces.sources
-    sure = found.support >= 2
+    sure = found.support >= SURE
     texts: list[NDArray[np.uint8]] = []
     if keeps_only:
         ends = (np.diff(pieces.link_starts) == 1) & np.repeat(_is_common(pieces), 2)

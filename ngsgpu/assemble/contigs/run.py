@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ngsgpu.assemble.contigs.coverage import bedgraph, coverage_of
 from ngsgpu.assemble.contigs.files import Contig, contigs_of, fasta, gfa
@@ -24,6 +25,7 @@ from ngsgpu.assemble.contigs.places import place_reads
 from ngsgpu.assemble.contigs.reads import Reads, load_reads
 from ngsgpu.assemble.contigs.scaffolds import scaffold_fasta, scaffolds_of
 from ngsgpu.assemble.contigs.votes import corrected, lone_ends, votes_on
+from ngsgpu.assemble.contigs.walks import unsure_links
 from ngsgpu.assemble.pipeline import compacted, plan_steps, solid_of
 from ngsgpu.assemble.stats import sizes_of
 from ngsgpu.device.plan import Allocation, HostPlan
@@ -193,12 +195,12 @@ def _run(
         with progress.stage("assembling", unit="pieces") as stage:
             first = pieces.k
             pieces, rounds = grow(pieces, reads, parameters, options.threads, is_low=is_low)
-            pieces, paths, insert, joins = _bridged(
+            pieces, paths, insert, joins, cuts = _bridged(
                 pieces, reads, lanes, parameters, options.threads, is_low=is_low
             )
             stage.advance(len(pieces))
     scale = _coverage_scale(reads, first)
-    contigs = contigs_of(pieces, paths, parameters.min_contig, scale)
+    contigs = contigs_of(pieces, paths, parameters.min_contig, scale, cuts)
     names = parameters.names
     texts: dict[str, Callable[[], Iterator[bytes]]] = {
         "fasta": lambda: fasta(contigs, names),
@@ -313,13 +315,17 @@ def _bridged(
     threads: int,
     *,
     is_low: bool,
-) -> tuple[Pieces, Paths, Insert | None, list[Join]]:
-    """The graph with patches, the paths of contigs with repeats bridged by pairs, and the joins."""
+) -> tuple[Pieces, Paths, Insert | None, list[Join], NDArray[np.int64]]:
+    """The graph with patches, the paths of contigs with repeats bridged by pairs, and the joins.
+
+    And what contigs leave out where they end; see ``contigs_of``.
+    """
     insert, joins = None, []
     places = place_reads(pieces, reads, len(reads), threads)
     votes = votes_on(pieces, reads, places, threads)
     pieces = corrected(pieces, votes)
-    ends = np.zeros((len(pieces), 2), dtype=np.int64) if is_low else lone_ends(pieces, votes)
+    unsure = unsure_links(pieces, reads, threads) if is_low else None
+    ends = lone_ends(pieces, votes, unsure)
     if reads.pairs and len(pieces):
         libraries = libraries_of(pieces, places.of(2 * reads.pairs), reads.libraries)
         _warn_of_outward(libraries, lanes)
@@ -338,11 +344,25 @@ def _bridged(
         pieces, joins = patched(pieces, joins, reads, places, libraries.longest)
         joins = [join for join in joins if join.closed or join.pairs >= few]
     # Patches have joined some ends, and other pieces are behind these.
-    dead = np.diff(pieces.link_starts).reshape(-1, 2)[:, ::-1] == 0
-    cuts = np.zeros(dead.shape, dtype=np.int64)
+    cuts = np.zeros((len(pieces), 2), dtype=np.int64)
     cuts[: len(ends)] = ends
+    for join in joins:
+        if join.patched:
+            cuts[join.source >> 1, 1 - (join.source & 1)] = 0
+            cuts[join.target >> 1, join.target & 1] = 0
+    joins = [join if join.closed else _over(join, cuts) for join in joins]
+    dead = np.diff(pieces.link_starts).reshape(-1, 2)[:, ::-1] == 0
     pieces = without_ends(pieces, np.where(dead, cuts, 0))
-    return pieces, bridged(pieces, joins), insert, joins
+    return pieces, bridged(pieces, joins), insert, joins, np.where(dead, 0, cuts)
+
+
+def _over(join: Join, cuts: NDArray[np.int64]) -> Join:
+    """An open join, with the bases that are cut from the ends between them."""
+    source, target = (
+        cuts[join.source >> 1, 1 - (join.source & 1)],
+        cuts[join.target >> 1, join.target & 1],
+    )
+    return replace(join, gap=join.gap + int(source) + int(target))
 
 
 def _warn_of_outward(libraries: Libraries, lanes: list[ReadFiles]) -> None:

@@ -23,8 +23,12 @@ _ALIKE: Final = 4
 """A read votes if fewer than a quarter of its bases on the piece differ from it."""
 
 _LEAST: Final = 2
+_RUN: Final = 12
 _RATIO: Final = 2
-"""A base gives way to another one that two reads have, and more than twice as many as any other."""
+"""A base gives way to another one that two reads have, and more than twice as many as any other. An
+end is sure where two reads agree with this many bases in a row."""
+
+_ONES = np.ones(_RUN, dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,19 +108,29 @@ def corrected(pieces: Pieces, votes: Votes) -> Pieces:
     return replace(pieces, bases=bases)
 
 
-def lone_ends(pieces: Pieces, votes: Votes) -> NDArray[np.int64]:
+def lone_ends(
+    pieces: Pieces, votes: Votes, unsure: NDArray[np.bool_] | None = None
+) -> NDArray[np.int64]:
     """Bases at the ends of pieces of which no two reads are sure, as of ``without_ends``.
 
     Args:
         pieces: the graph.
         votes: on its bases.
+        unsure: bool[2n], directions that have links, none of which two reads cross: what they share
+            with what follows may be foreign to them. None: no direction.
     """
     cuts = np.zeros((len(pieces), 2), dtype=np.int64)
-    for d in np.flatnonzero(np.diff(pieces.link_starts) == 0).tolist():
+    counted = np.diff(pieces.link_starts) == 0
+    if unsure is not None:
+        counted |= unsure
+    for d in np.flatnonzero(counted).tolist():
+        shared = pieces.k - 1 if pieces.link_starts[d] < pieces.link_starts[d + 1] else 0
         agree = votes.agree[pieces.starts[d >> 1] : pieces.starts[(d >> 1) + 1]]
-        sure = (agree if d & 1 else agree[::-1]) >= _LEAST
-        lone = int(np.argmax(sure))
-        cuts[d >> 1, 1 - (d & 1)] = lone if sure.any() and 2 * lone <= len(agree) - pieces.k else 0
+        sure = (agree if d & 1 else agree[::-1])[shared:] >= _LEAST
+        # Where the only two reads disagree, one of them is wrong: what is behind it is not sure.
+        runs = np.convolve(sure, _ONES, "full")[_RUN - 1 :] == _RUN
+        lone = shared + int(np.argmax(runs))
+        cuts[d >> 1, 1 - (d & 1)] = lone if runs.any() and 2 * lone <= len(agree) - pieces.k else 0
     return cuts
 
 

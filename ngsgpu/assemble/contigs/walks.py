@@ -28,6 +28,9 @@ _FILTER_BITS: Final = 20
 _CALM: Final = 12
 """Bases that agree between two errors, and behind a link."""
 
+SURE: Final = 2
+"""Reads that cross a link that is in no doubt, at least."""
+
 _BASE = np.uint64(0x9E3779B97F4A7C15)
 _ONE = np.uint64(1)
 
@@ -86,6 +89,20 @@ def threaded(pieces: Pieces, reads: Reads, window: int, threads: int) -> Threads
     # A link that is its own reverse complement has been counted in both directions.
     own += np.where(turned == np.arange(len(turned)), 0, own[turned])
     return Threads(letters(texts), np.cumsum(sizes), own)
+
+
+def unsure_links(pieces: Pieces, reads: Reads, threads: int) -> NDArray[np.bool_]:
+    """Mask of the directions that have links, none of which two reads cross: bool[2n].
+
+    Args:
+        pieces: the graph.
+        reads: the reads.
+        threads: number of threads; does not affect the result.
+    """
+    support = threaded(pieces, reads, 0, threads).support
+    found = np.diff(pieces.link_starts) > 0
+    found[pieces.sources[support >= SURE]] = False
+    return found
 
 
 def _turned(pieces: Pieces) -> NDArray[np.int64]:
