@@ -341,7 +341,7 @@ def _bridged(
         read = int(reads.lengths.sum(dtype=np.int64)) // len(reads)
         unique = unique_pieces(pieces, read)
         joins = find_joins(pieces, places, libraries, unique, least, few, lone=is_low)
-        pieces, joins = patched(pieces, joins, reads, places, libraries.longest)
+        pieces, joins = patched(pieces, joins, reads, places, libraries.longest, doubted=is_low)
         joins = [join for join in joins if join.closed or join.pairs >= few]
     # Patches have joined some ends, and other pieces are behind these.
     cuts = np.zeros((len(pieces), 2), dtype=np.int64)

@@ -56,6 +56,8 @@ def find_joins(
             continue
         gap, error, pairs = (int(of[row]) for of in (links.gaps, links.errors, links.pairs))
         found = search.path(d, e, gap, error) if pairs >= min(least, few) else None
+        if found and pairs < least and len({step >> 1 for step in found[1]}) < len(found[1]):
+            found = None  # it goes round in a tandem repeat, and few pairs do not tell how often
         size, steps = found or (gap, ())
         # What is next to the other end may lie between, with too few pairs to show from this one.
         if nearer == d or nearer in steps:

@@ -60,7 +60,7 @@ class LocalReads:
         self.reach = longest + int(reads.lengths.max(initial=0))
         wanted = np.zeros(len(pieces) + 1, dtype=np.bool_)
         for join in joins:
-            if not join.closed:
+            if not join.closed or join.between:
                 wanted[[join.source >> 1, join.target >> 1]] = True
         rows = np.flatnonzero(wanted[places.direction >> 1] & (places.direction >= 0))
         order = np.argsort(places.direction[rows], kind="stable")
@@ -82,15 +82,15 @@ class LocalReads:
         pieces = self._pieces
         one = end_of(pieces, join.source, _WORDS[0])
         two = begin_of(pieces, join.target, _WORDS[0])
-        rows, turned = self._around(join)
+        rows, turned, skipped = self._around(join)
         room = int(self._reads.lengths[rows].sum(dtype=np.int64))
         for word in _WORDS:
             if word >= pieces.k or high <= -word:
                 continue
             words = np.empty((2, room), dtype=np.uint64)
             used = enter_reads(
-                self._reads.bases, self._reads.starts, self._reads.lengths, rows, turned, word,
-                words,
+                self._reads.bases, self._reads.starts, self._reads.lengths, rows, turned, skipped,
+                word, words,
             )  # fmt: skip
             words = np.sort(words[:, :used], axis=1)
             out = np.empty((2, high + word), dtype=np.uint8)
@@ -130,24 +130,24 @@ class LocalReads:
         sure = ranked[:, 3] > ranked[:, 2]
         return np.argmax(votes, axis=1)[: int(np.argmin(sure))].astype(np.uint8)
 
-    def contradict(self, join: Join, text: NDArray[np.uint8], middle: int) -> bool:
+    def contradict(self, join: Join, text: NDArray[np.uint8], sizes: tuple[int, int]) -> bool:
         """Whether reads have a stretch that a patch has not: it goes past what they say is there.
 
         One base that is wrong is in no more words than a word has bases; what is left out, in more.
 
         Args:
             join: of the ends.
-            text: codes of both ends and of the patch between, as long as ``longest``.
-            middle: place in ``text`` where the first end ends.
+            text: codes of both ends and of the patch between, as far as they are known.
+            sizes: bases of the first and of the second end that are known.
         """
         word = min(_CHECKED, self._pieces.k)
-        inside = min(middle, len(text) - middle) >= self._longest
-        rows, turned = self._around(join, with_mates=inside)
+        rows, turned, skipped = self._around(join, sizes)
         room = int(self._reads.lengths[rows].sum(dtype=np.int64))
         words = np.empty((2, room), dtype=np.uint64)
         used = enter_reads(
-            self._reads.bases, self._reads.starts, self._reads.lengths, rows, turned, word, words
-        )
+            self._reads.bases, self._reads.starts, self._reads.lengths, rows, turned, skipped, word,
+            words,
+        )  # fmt: skip
         own, times = np.unique(words[0, :used], return_counts=True)
         known = np.isin(own, all_words(text, word))
         if not known.any():
@@ -156,24 +156,41 @@ class LocalReads:
         return int((~known & (times >= max(2, usual // _RARE))).sum()) > word
 
     def _around(
-        self, join: Join, *, with_mates: bool = True
-    ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """Reads near the ends, and mates that may lie between, if wanted; and which to turn."""
-        parts: list[tuple[NDArray[np.int64], bool]] = []
+        self, join: Join, sizes: tuple[int, int] | None = None
+    ) -> tuple[NDArray[np.int64], NDArray[np.bool_], NDArray[np.int64]]:
+        """Reads near the ends, and mates that may lie between, but for those behind what is known.
+
+        Args:
+            join: of the ends.
+            sizes: bases of the first and of the second end that are known; None: all.
+
+        Returns:
+            The reads, which of them to turn, and the bases at their begins, as they are turned,
+            that lie before what is known of the first end; those behind what is known of the second
+            one are negative.
+        """
+        parts: list[tuple[NDArray[np.int64], bool, NDArray[np.int64]]] = []
         lengths = self._reads.lengths
-        for d, is_turned in ((join.source, False), (join.target ^ 1, True)):
+        for number, d in enumerate((join.source, join.target ^ 1)):
             size = int(self._pieces.starts[(d >> 1) + 1] - self._pieces.starts[d >> 1])
+            known = size if sizes is None else sizes[number]
+            is_turned, sign = bool(number), 1 - 2 * number
             rows, at = self._on(d)
-            parts.append((rows[at + lengths[rows] > size - self._pieces.k], is_turned))
-            if with_mates:
-                parts.append((rows[at + self._longest > size] ^ 1, not is_turned))
+            near = at + lengths[rows] > size - self._pieces.k
+            parts.append((rows[near], is_turned, sign * np.maximum(0, size - known - at[near])))
+            if sizes is None or sizes[1 - number] + join.gap >= self._longest:
+                mates = rows[at + self._longest > size] ^ 1
+                parts.append((mates, not is_turned, np.zeros(len(mates), dtype=np.int64)))
             rows, at = self._on(d ^ 1)
-            parts.append((rows[at < self._pieces.k], not is_turned))
+            rows, at = rows[at < self._pieces.k], at[at < self._pieces.k]
+            over = np.maximum(0, at + lengths[rows] - known)
+            parts.append((rows, not is_turned, sign * over))
         rows = np.concatenate([part[0] for part in parts])
         turned = np.concatenate([np.full(len(part[0]), part[1]) for part in parts])
+        skipped = np.concatenate([part[2] for part in parts])
         # A read that is at one end, and the mate of one at the other, counts once.
         rows, first = np.unique(rows, return_index=True)
-        return rows, turned[first]
+        return rows, turned[first], skipped[first]
 
     def _on(self, d: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Reads that lie on a direction, and where."""
@@ -193,6 +210,7 @@ def enter_reads(
     lengths: NDArray[np.int32],
     rows: NDArray[np.int64],
     turned: NDArray[np.bool_],
+    skipped: NDArray[np.int64],
     word: int,
     words: NDArray[np.uint64],
 ) -> int:
@@ -204,6 +222,8 @@ def enter_reads(
         lengths: of the reads.
         rows: which reads.
         turned: bool[n], which of them run backwards.
+        skipped: int64[n], bases at their begins that are left out, as they are turned; at their
+            ends, if negative.
         word: bases of a word, at most 31.
         words: uint64[2, m], gets the words forwards, and those backwards.
     """
@@ -214,9 +234,12 @@ def enter_reads(
         unpack(bases, starts[rows[i]], length, codes)
         own = np.uint64(0)
         other = np.uint64(0)
-        for at in range(length):
+        at_end = turned[i] == (skipped[i] > 0)
+        begin = np.int64(0) if at_end else abs(skipped[i])
+        end = length - abs(skipped[i]) if at_end else length
+        for at in range(begin, end):
             own, other = roll(own, other, np.uint64(codes[at]), word)
-            if at >= word - 1:
+            if at >= begin + word - 1:
                 words[1 if turned[i] else 0, used] = own
                 words[0 if turned[i] else 1, used] = other
                 used += 1

@@ -19,7 +19,8 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.assemble.contigs.joins.join import SLACK, Join, is_tandem
+from ngsgpu.assemble.contigs.joins.around import Around
+from ngsgpu.assemble.contigs.joins.join import SLACK, Join, is_tandem, spelled
 from ngsgpu.assemble.contigs.joins.local import LocalReads
 from ngsgpu.assemble.contigs.pieces import Pieces, begin_of, end_of, turn, without_ends
 from ngsgpu.assemble.contigs.places import Places
@@ -38,12 +39,7 @@ _LEAST_EXACT: Final = 15
 """Bases of an overlap with an end from which the graph goes on elsewhere."""
 
 _FEW: Final = {1: 12, 2: 8}
-_MANY: Final = 5
-_LEAST_OF_MANY: Final = 3
-"""The least score where one or two pairs join two ends; and that of ends which no read goes past
-and five pairs join within two standard errors. Of parts of 16 genomes at 10-fold, all 10 such
-overlaps with a score of 3 were right, and all 517 of 4 and more; of the others with a score of 3, 2
-of 3. Of 27 more genomes, all 10 that were so near were right, and the one beyond was wrong."""
+"""The least score where one or two pairs join two ends."""
 
 
 class Patch(NamedTuple):
@@ -68,7 +64,13 @@ class Patch(NamedTuple):
 
 
 def patched(
-    pieces: Pieces, joins: Sequence[Join], reads: Reads, places: Places, longest: int
+    pieces: Pieces,
+    joins: Sequence[Join],
+    reads: Reads,
+    places: Places,
+    longest: int,
+    *,
+    doubted: bool = False,
 ) -> tuple[Pieces, list[Join]]:
     """The graph with patches for open joins, and all joins, those that got one closed.
 
@@ -78,14 +80,20 @@ def patched(
         reads: the reads.
         places: of the paired reads on the graph.
         longest: bases of their longest fragments.
+        doubted: whether reads may contradict paths as well, which then are left out: of copies of
+            a repeat that differ, the right one may not be in the graph.
     """
-    if all(join.closed for join in joins):
+    if all(join.closed and not (doubted and join.between) for join in joins):
         return pieces, list(joins)
     local = LocalReads(pieces, joins, reads, places, longest)
-    closed = list(joins)
+    around = Around(pieces, joins)
+    closed = [
+        each for each in joins if not (doubted and _is_contradicted(pieces, each, local, around))
+    ]
+    joins = list(closed)
     made: list[tuple[Join, Patch]] = []
     for number, join in enumerate(joins):
-        patch = None if join.closed else _patch(pieces, join, local)
+        patch = None if join.closed else _patch(pieces, join, local, around)
         if patch is not None:
             step = 2 * (len(pieces) + len(made))
             made.append((join, patch))
@@ -95,7 +103,7 @@ def patched(
     return _with_patches(pieces, made), closed
 
 
-def _patch(pieces: Pieces, join: Join, local: LocalReads) -> Patch | None:
+def _patch(pieces: Pieces, join: Join, local: LocalReads, around: Around) -> Patch | None:
     """The patch of an open join, if there is no doubt."""
     # The fewer pairs there are, the wider is what they allow, and a repeat's unit fits in.
     slack = SLACK + (2 if join.pairs in _FEW else 3) * join.error
@@ -106,13 +114,23 @@ def _patch(pieces: Pieces, join: Join, local: LocalReads) -> Patch | None:
         patch = None if found is None else Patch(0, 0, *found)
     if patch is None:
         return None
-    size = local.reach
-    one, two = end_of(pieces, join.source, size), begin_of(pieces, join.target, size)
+    one, two = around.before(join.source, local.reach), around.behind(join.target, local.reach)
     if is_tandem(text_of(one, two, patch, pieces.k - 1), patch.gap, join.said, join.error):
         return None
     before, after = one[: len(one) - patch.before], two[patch.after + patch.shared :]
     text = np.concatenate([before, patch.middle, after])
-    return None if local.contradict(join, text, len(before)) else patch
+    return None if local.contradict(join, text, (len(one), len(two))) else patch
+
+
+def _is_contradicted(pieces: Pieces, join: Join, local: LocalReads, around: Around) -> bool:
+    """Whether the reads around a path's ends are of another copy of a repeat."""
+    if not (join.closed and join.between):
+        return False
+    one, two = around.before(join.source, local.reach), around.behind(join.target, local.reach)
+    overlap = pieces.k - 1
+    inner = spelled(pieces, join.source, join.between, join.target)
+    text = np.concatenate([one[:-overlap], inner, two[overlap:]])
+    return local.contradict(join, text, (len(one), len(two)))
 
 
 def _overlapping(
@@ -139,14 +157,11 @@ def _overlapping(
     ahead = turn(local.overhang(join.target ^ 1)) if dead[1] else none
     for new, old in ((behind, ahead), (none, none)):
         more = len(new) + len(old)
-        is_sure = join.pairs >= _MANY and not len(behind) + len(ahead)
-        score = _LEAST_OF_MANY if is_sure else _FEW.get(join.pairs, _LEAST)
+        score = _FEW.get(join.pairs, _LEAST)
         first, second = np.concatenate([one, new]), np.concatenate([old, two])
         if all(dead):
             ends = first[pieces.k :], second[: -pieces.k]
             found = overlap(*ends, more - high, more - low, score)
-            if is_sure and found is not None and abs(found.gap - join.gap) > SLACK + 2 * join.error:
-                found = overlap(*ends, more - high, more - low)
         else:
             found = exact_overlap(first, second, more - high, more + min(-low, pieces.k - 2))
         if found is not None:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.assemble.contigs.joins.copies import Copies
-from ngsgpu.assemble.contigs.joins.gaps import Libraries, followed
+from ngsgpu.assemble.contigs.joins.gaps import Libraries, linked
 from ngsgpu.assemble.contigs.joins.join import LEAST_ERROR, SLACK, is_tandem, spelled
 from ngsgpu.assemble.contigs.joins.paths import Path, find_paths
 from ngsgpu.assemble.contigs.pieces import Pieces
@@ -106,25 +106,49 @@ class Support:
     """
 
     def __init__(self, pieces: Pieces, places: Places, libraries: Libraries) -> None:
-        keys, *_ = followed(pieces, places, libraries, np.ones(len(pieces), dtype=np.bool_))
-        self._directions = 2 * len(pieces)
-        self._keys, self._pairs = np.unique(keys, return_counts=True)
+        self._pieces = pieces
+        self._links = linked(pieces, places, libraries, np.ones(len(pieces), dtype=np.bool_), 1)
+        self._keys = self._links.source * 2 * len(pieces) + self._links.target
 
     def chosen(self, paths: list[Path], source: int, target: int, least: int) -> list[Path]:
         """The path for which pairs speak against each of the others, if there is one."""
 
-        def pairs(steps: set[int]) -> int:
-            return sum(self._between(source, d) + self._between(d, target) for d in steps)
+        def pairs(path: Path, other: Path) -> int:
+            passed = {*path[1]} - {*other[1]}
+            gaps = self._gaps(path)
+            return sum(
+                self._between(source, d, {before for e, before, _ in gaps if e == d})
+                + self._between(d, target, {behind for e, _, behind in gaps if e == d})
+                for d in passed
+            )
 
         def is_better(one: Path, other: Path) -> bool:
-            own = pairs({*one[1]} - {*other[1]})
-            return own >= least and own > MARGIN * pairs({*other[1]} - {*one[1]})
+            own = pairs(one, other)
+            return own >= least and own > MARGIN * pairs(other, one)
 
         return [
             one for one in paths if all(is_better(one, other) for other in paths if other != one)
         ][:1]
 
-    def _between(self, source: int, target: int) -> int:
-        key = source * self._directions + target
-        row = int(np.searchsorted(self._keys, key))
-        return int(self._pairs[row]) if row < len(self._keys) and self._keys[row] == key else 0
+    def _gaps(self, path: Path) -> list[tuple[int, int, int]]:
+        """Each direction of a path, and the bases before it and behind it, as far as the ends."""
+        overlap = self._pieces.k - 1
+        size, found, before = path[0], [], -overlap
+        for d in path[1]:
+            behind = before + int(self._pieces.lengths[d >> 1])
+            found.append((d, before, size - behind))
+            before = behind - overlap
+        return found
+
+    def _between(self, source: int, target: int, gaps: set[int]) -> int:
+        """Pairs that put a direction behind another one, at one of some distances.
+
+        In a tandem repeat, a piece may be on a path and behind it as well.
+        """
+        row = int(np.searchsorted(self._keys, source * 2 * len(self._pieces) + target))
+        links = self._links
+        if row == len(self._keys) or (links.source[row], links.target[row]) != (source, target):
+            return 0
+        most = 3 * max(int(links.errors[row]), LEAST_ERROR) + SLACK
+        is_near = any(abs(gap - int(links.gaps[row])) <= most for gap in gaps)
+        return int(links.pairs[row]) if is_near else 0
