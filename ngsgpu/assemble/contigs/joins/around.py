@@ -38,9 +38,11 @@ class Around:
         parts = [begin_of(self._pieces, d, size)]
         found = len(parts[0])
         while found < size and d in self._after:
-            for d in self._after[d]:
-                parts.append(begin_of(self._pieces, d, size + overlap)[overlap:])
+            steps = self._after[d]
+            for step in steps:
+                parts.append(begin_of(self._pieces, step, size + overlap)[overlap:])
                 found += len(parts[-1])
+            d = steps[-1]
         return np.concatenate(parts)[:size]
 
     def before(self, d: int, size: int) -> NDArray[np.uint8]:

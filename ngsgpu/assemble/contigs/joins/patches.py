@@ -39,7 +39,10 @@ _LEAST_EXACT: Final = 15
 """Bases of an overlap with an end from which the graph goes on elsewhere."""
 
 _FEW: Final = {1: 12, 2: 8}
-"""The least score where one or two pairs join two ends."""
+_MANY: Final = 5
+_LEAST_OF_MANY: Final = 3
+"""The least score where one or two pairs join two ends; and that of ends which no read goes past
+and five pairs join within a standard error: see docs/assemble.md for how many of these are right."""
 
 
 class Patch(NamedTuple):
@@ -157,11 +160,14 @@ def _overlapping(
     ahead = turn(local.overhang(join.target ^ 1)) if dead[1] else none
     for new, old in ((behind, ahead), (none, none)):
         more = len(new) + len(old)
-        score = _FEW.get(join.pairs, _LEAST)
+        is_sure = join.pairs >= _MANY and not len(behind) + len(ahead)
+        score = _LEAST_OF_MANY if is_sure else _FEW.get(join.pairs, _LEAST)
         first, second = np.concatenate([one, new]), np.concatenate([old, two])
         if all(dead):
             ends = first[pieces.k :], second[: -pieces.k]
             found = overlap(*ends, more - high, more - low, score)
+            if is_sure and found is not None and abs(found.gap - join.gap) > join.error:
+                found = overlap(*ends, more - high, more - low)
         else:
             found = exact_overlap(first, second, more - high, more + min(-low, pieces.k - 2))
         if found is not None:
