@@ -42,7 +42,7 @@ _FEW: Final = {1: 12, 2: 8}
 _MANY: Final = 5
 _LEAST_OF_MANY: Final = 3
 """The least score where one or two pairs join two ends; and that of ends which no read goes past
-and five pairs join within a standard error: see docs/assemble.md for how many of these are right."""
+and five pairs join within a standard error."""
 
 
 class Patch(NamedTuple):
