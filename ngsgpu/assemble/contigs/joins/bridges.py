@@ -44,7 +44,8 @@ def find_joins(
     """
     links = linked(pieces, places, libraries, unique, 1 if lone else min(least, few))
     best = _nearest(links, pieces, least)
-    search = Search(pieces, places, libraries, unique, min(least, few + 1))
+    choosing = min(least, few + 1)
+    search = Search(pieces, places, libraries, unique, choosing)
     joins = []
     for d in np.flatnonzero(best >= 0).tolist():
         row = int(best[d])
@@ -56,8 +57,8 @@ def find_joins(
             continue
         gap, error, pairs = (int(of[row]) for of in (links.gaps, links.errors, links.pairs))
         found = search.path(d, e, gap, error) if pairs >= min(least, few) else None
-        if found and pairs < least and len({step >> 1 for step in found[1]}) < len(found[1]):
-            found = None  # it goes round in a tandem repeat, and few pairs do not tell how often
+        if found and pairs < choosing and len({step >> 1 for step in found[1]}) < len(found[1]):
+            found = None  # it goes round in a tandem repeat: how often is a choice as well
         size, steps = found or (gap, ())
         # What is next to the other end may lie between, with too few pairs to show from this one.
         if nearer == d or nearer in steps:
