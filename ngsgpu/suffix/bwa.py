@@ -21,10 +21,9 @@ from ngsgpu.errors import InputError
 from ngsgpu.io.mapped import map_file, open_regular
 from ngsgpu.io.output.manifest import is_count, opened_whole, read_manifest, sealed
 from ngsgpu.io.output.store import array_checksum
-from ngsgpu.jit import njit
 from ngsgpu.pool import map_all
 from ngsgpu.suffix.check import has_right_counts
-from ngsgpu.suffix.fm import REBUILD, SAMPLED, FmIndex
+from ngsgpu.suffix.fm import REBUILD, SAMPLED, FmIndex, quads
 from ngsgpu.suffix.places import SequencePlaces
 from ngsgpu.suffix.reference import SEED, Reference
 
@@ -33,6 +32,7 @@ SUMS: Final = ".sums"
 SUMS_FORMAT: Final = "ngsgpu checksums of a BWA index"
 
 _CHUNK: Final = 1 << 26
+_PACKED: Final = 1 << 20
 _NO_COMMENT: Final = b"(null)"
 _HEAD_BYTES: Final = 40
 _CHANGED: Final = "is not the file that the checksums beside it (.sums) are of"
@@ -73,23 +73,14 @@ def packed_bases(codes: NDArray[np.uint8], threads: int = 1) -> NDArray[np.uint8
     packed = np.zeros(size // 4 + 2, dtype=np.uint8)
 
     def pack(at: int) -> None:
-        pack_quads(codes, at, min(at + _CHUNK, size), packed)
+        own = codes[at : at + _PACKED]
+        if len(own) % 4:
+            own = np.concatenate([own, np.zeros(-len(own) % 4, dtype=np.uint8)])
+        packed[at // 4 : at // 4 + len(own) // 4] = quads(own)
 
-    map_all(threads, pack, range(0, size, _CHUNK), name="pack")
+    map_all(threads, pack, range(0, size, _PACKED), name="pack")
     packed[-1] = size % 4
     return packed
-
-
-@njit(nogil=True, cache=True)
-def pack_quads(
-    codes: NDArray[np.uint8], low: int, high: int, packed: NDArray[np.uint8]
-) -> None:  # fmt: skip
-    """Pack the bases from ``low``, a multiple of 4, to ``high`` into bytes that are 0."""
-    whole = low + (high - low) // 4 * 4
-    for i in range(low, whole, 4):
-        packed[i >> 2] = codes[i] << 6 | codes[i + 1] << 4 | codes[i + 2] << 2 | codes[i + 3]
-    for i in range(whole, high):
-        packed[i >> 2] |= codes[i] << (6 - 2 * (i & 3))
 
 
 def write_transform(index: FmIndex, write: Callable[[memoryview], None]) -> None:

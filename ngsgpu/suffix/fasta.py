@@ -22,15 +22,15 @@ from ngsgpu.io.compress.source import Chunk, Source, unpacked_size
 from ngsgpu.io.text.batch import OVERLAP
 from ngsgpu.io.text.reader import DEFAULT_LIMITS
 from ngsgpu.io.text.scan import base_table
-from ngsgpu.jit import njit
 from ngsgpu.pool import map_ahead
 from ngsgpu.sequence.codec import CODES
 
 _CHUNK: Final = 8 << 20
 _AHEAD: Final = 2
 _LF, _CR, _NUL, _HEADER = 10, 13, 0, 62
-_DONE, _FULL, _OTHER = 0, 1, 2
-_BAD = 255
+_AMBIGUOUS, _SKIPPED, _BAD = 4, 254, 255
+_LINE: Final = 1 << 8
+"""Bytes in which the end of a header is looked for first."""
 
 
 class Codes(NamedTuple):
@@ -109,6 +109,8 @@ def read_codes(
     if not headers.lines or longest > DEFAULT_LIMITS.record_bytes:
         return None
     found = np.array(runs, dtype=np.int64).reshape(-1, 3)
+    # Room for the other strand, which takes no memory before it is there.
+    codes.resize(max(1, 2 * size), refcheck=False)
     return codes[:size], Headers(headers.lines, headers.starts, found)
 
 
@@ -138,26 +140,100 @@ def _parts(
 def _codes_of(
     chunk: Chunk, begin: int, at_start: bool, table: NDArray[np.uint8]
 ) -> Codes | None:  # fmt: skip
-    codes = np.empty(chunk.size, dtype=np.uint8)
-    room = 1 << 10
-    while True:
-        headers = np.empty((room, 3), dtype=np.int64)
-        runs = np.empty((room, 3), dtype=np.int64)
-        counts = np.zeros(4, dtype=np.int64)
-        status = _scan(
-            chunk.buffer, begin, chunk.size, chunk.ends, at_start, table,
-            DEFAULT_LIMITS.header_bytes, codes, headers, runs, counts,
-        )  # fmt: skip
-        if status == _FULL:
-            room *= 8
+    """What a chunk holds from ``begin`` on; None if that is no plain FASTA."""
+    data, size = chunk.buffer, chunk.size
+    found = _headers_of(chunk, begin, at_start)
+    if found is None:
+        return None
+    spans, end = found
+    kinds = table[data[begin:size]]
+    for first, last in spans[:, [0, 3]].tolist():
+        kinds[first - begin : last - begin] = _SKIPPED
+    others = begin + np.flatnonzero(kinds == _BAD)
+    ends = others[data[others] != _LF]
+    # Apart from line feeds, only what stands before one may be there: a carriage return.
+    behind = np.minimum(ends + 1, len(data) - 1)
+    if not np.all((data[ends] == _CR) & (ends < behind) & (data[behind] == _LF)):
+        return None
+    if len(ends) and ends[-1] + 1 == size:
+        end = max(end, size + 1)
+    own = kinds <= _AMBIGUOUS
+    codes = kinds[own]
+    heads = np.empty((len(spans), 3), dtype=np.int64)
+    heads[:, :2] = spans[:, 1:3]
+    before = last = 0
+    for number, first in enumerate((spans[:, 0] - begin).tolist()):
+        before += int(np.count_nonzero(own[last:first]))
+        heads[number, 2], last = before, first
+    runs = _runs_of(data[begin:size], kinds, codes, spans[:, 0] - begin)
+    end = min(max(begin, end), len(data))
+    return Codes(codes, heads, runs, max(0, end - size), end > 0 and data[end - 1] == _LF)
+
+
+def _headers_of(
+    chunk: Chunk, begin: int, at_start: bool
+) -> tuple[NDArray[np.int64], int] | None:  # fmt: skip
+    """Headers that begin in a chunk, and its end, or that of the last of them.
+
+    Args:
+        chunk: the chunk.
+        begin: where to begin.
+        at_start: whether that is the beginning of a line.
+
+    Returns:
+        int64[h, 4], where ``>`` is, where its line begins and ends, and the next line begins. None
+        if one is not at the beginning of a line, not whole, or not text.
+    """
+    data = chunk.buffer
+    spans = []
+    end = begin
+    for mark in (begin + np.flatnonzero(data[begin : chunk.size] == _HEADER)).tolist():
+        if mark < end:
             continue
-        if status == _OTHER:
+        if not (at_start if mark == begin else data[mark - 1] == _LF):
             return None
-        bases, own_headers, own_runs, end = counts.tolist()
-        start = end > 0 and chunk.buffer[end - 1] == _LF
-        return Codes(
-            codes[:bases], headers[:own_headers], runs[:own_runs], max(0, end - chunk.size), start
-        )
+        first = mark + 1
+        line, room = b"", _LINE
+        while room <= 2 * DEFAULT_LIMITS.header_bytes:
+            line = data[first : first + room].tobytes()
+            if b"\n" in line or first + room >= len(data):
+                break
+            room *= 8
+        length = line.find(b"\n")
+        if length < 0 and not (chunk.ends and first + len(line) == len(data)):
+            return None
+        line = line[:length] if length >= 0 else line
+        if len(line) > DEFAULT_LIMITS.header_bytes or b"\0" in line:
+            return None
+        last = first + len(line)
+        end = min(last + 1, len(data))
+        spans.append((mark, first, last - line.endswith(b"\r"), end))
+    return np.array(spans, dtype=np.int64).reshape(-1, 4), max(end, chunk.size)
+
+
+def _runs_of(
+    data: NDArray[np.uint8],
+    kinds: NDArray[np.uint8],
+    codes: NDArray[np.uint8],
+    marks: NDArray[np.int64],
+) -> NDArray[np.int64]:
+    """Runs of one ambiguous letter, as in ``Codes``; these get code 0.
+
+    Args:
+        data: the bytes.
+        kinds: of the bytes.
+        codes: of the bases; those of ambiguous ones are changed.
+        marks: where headers begin.
+    """
+    at = np.flatnonzero(codes == _AMBIGUOUS)
+    places = np.flatnonzero(kinds == _AMBIGUOUS)
+    codes[at] = 0
+    letters = data[places].astype(np.int64)
+    records = np.searchsorted(marks, places)
+    first = np.ones(len(at), dtype=np.bool_)
+    first[1:] = (np.diff(at) != 1) | (np.diff(letters) != 0) | (np.diff(records) != 0)
+    begin = np.flatnonzero(first)
+    return np.stack([at[begin], np.diff(np.append(begin, len(at))), letters[begin]], axis=1)
 
 
 def _add(headers: Headers, runs: list[list[int]], chunk: Chunk, part: Codes, size: int) -> None:
@@ -181,71 +257,3 @@ def _kinds() -> NDArray[np.uint8]:
     kinds = CODES.copy()
     kinds[~base_table()] = _BAD
     return kinds
-
-
-@njit(nogil=True, cache=True)
-def _scan(
-    data: NDArray[np.uint8],
-    begin: int,
-    size: int,
-    ends: bool,
-    at_start: bool,
-    table: NDArray[np.uint8],
-    longest_header: int,
-    codes: NDArray[np.uint8],
-    headers: NDArray[np.int64],
-    runs: NDArray[np.int64],
-    counts: NDArray[np.int64],
-) -> int:
-    """Fill ``codes``, ``headers`` and ``runs``; ``counts`` gets how many, and where it ended."""
-    bases, heads, ambiguous = 0, 0, 0
-    run_end = -1
-    i = begin
-    while i < size:
-        kind = table[data[i]]
-        if kind < 4:
-            codes[bases] = kind
-            bases += 1
-            i += 1
-            at_start = False
-        elif kind == 4:
-            if run_end == bases and runs[ambiguous - 1, 2] == data[i]:
-                runs[ambiguous - 1, 1] += 1
-            else:
-                if ambiguous == len(runs):
-                    return _FULL
-                runs[ambiguous, 0], runs[ambiguous, 1] = bases, 1
-                runs[ambiguous, 2] = data[i]
-                ambiguous += 1
-            codes[bases] = 0
-            bases += 1
-            run_end = bases
-            i += 1
-            at_start = False
-        elif data[i] == _LF:
-            i += 1
-            at_start = True
-        elif data[i] == _CR and i + 1 < len(data) and data[i + 1] == _LF:
-            i += 2
-            at_start = True
-        elif data[i] == _HEADER and at_start:
-            if heads == len(headers):
-                return _FULL
-            first = i + 1
-            i = first
-            while i < len(data) and data[i] != _LF:
-                if data[i] == _NUL or i - first >= longest_header:
-                    return _OTHER
-                i += 1
-            if i == len(data) and not ends:
-                return _OTHER
-            last = i - 1 if i > first and data[i - 1] == _CR else i
-            headers[heads, 0], headers[heads, 1], headers[heads, 2] = first, last, bases
-            heads += 1
-            run_end = -1
-            i += 1
-            at_start = True
-        else:
-            return _OTHER
-    counts[0], counts[1], counts[2], counts[3] = bases, heads, ambiguous, min(i, len(data))
-    return _DONE

@@ -34,7 +34,15 @@ _BLOCK_WORDS: Final = 16
 """Words of a block, with its counts."""
 
 _COUNT_WORDS: Final = 8
-_PART_BLOCKS: Final = 1 << 13
+_PART_BLOCKS: Final = 1 << 11
+_COUNTS = sum(
+    (np.arange(256, dtype=np.uint32)[:, None] >> np.arange(0, 8, 2, dtype=np.uint32) & 3 == base)
+    .sum(axis=1)
+    .astype(np.uint32)
+    << np.uint32(8 * base)
+    for base in range(4)
+)
+"""How often each base is among the four of a byte, in eight bits each."""
 
 _LOW_BITS = np.uint64(0x55555555)
 _PATTERNS = np.array([0xFFFFFFFF, 0xAAAAAAAA, 0x55555555, 0], dtype=np.uint64)
@@ -99,76 +107,78 @@ def fm_index(text: NDArray[np.uint8], places: Places, threads: int = 1) -> FmInd
     size = len(text)
     primary = _place_of_zero(places) + 1
     blocks = (size + BLOCK - 1) // BLOCK
-    words = np.zeros(word_count(size), dtype=np.uint32)
-    parts = [(at, min(at + _PART_BLOCKS, blocks)) for at in range(0, blocks, _PART_BLOCKS)]
-    counts = np.zeros((len(parts) + 1, 4), dtype=np.int64)
+    # The last block has room for all of its bases, and behind it, or in it, are the totals.
+    rows = np.zeros((blocks + 1, _BLOCK_WORDS), dtype=np.uint32)
+    counts = np.empty((blocks, 4), dtype=np.uint8)
 
-    def pack(part: int) -> None:
-        low, high = parts[part]
-        pack_bases(text, places, primary, low, high, words, counts[part + 1])
+    def pack(low: int) -> None:
+        high = min(low + _PART_BLOCKS, blocks)
+        bases = np.zeros((high - low) * BLOCK, dtype=np.uint8)
+        take_bases(text, places, primary, low * BLOCK, bases[: size - low * BLOCK])
+        packed = quads(bases)
+        rows[low:high, _COUNT_WORDS:] = packed.view(">u4").reshape(high - low, -1)
+        counted = _COUNTS[packed].reshape(high - low, -1).sum(axis=1, dtype=np.uint32)
+        counts[low:high] = counted.astype("<u4").view(np.uint8).reshape(high - low, 4)
 
-    map_all(threads, pack, range(len(parts)), name="transform")
-    before = np.cumsum(counts, axis=0)
-
-    def count(part: int) -> None:
-        low, high = parts[part]
-        write_counts(words, size, low, high, before[part])
-
-    map_all(threads, count, range(len(parts)), name="counts")
-    words[len(words) - _COUNT_WORDS :] = before[-1].view(np.uint32)
-    totals = np.concatenate(([0], np.cumsum(before[-1])))
-    sample = np.concatenate(([-1], places[SAMPLED - 1 :: SAMPLED])).astype(np.int64)
+    map_all(threads, pack, range(0, blocks, _PART_BLOCKS), name="transform")
+    counts[-1, 0] -= blocks * BLOCK - size
+    before = np.zeros(4, dtype=np.int64)
+    for low in range(0, blocks, _PART_BLOCKS):
+        own = counts[low : low + _PART_BLOCKS]
+        sums = np.cumsum(own, axis=0, dtype=np.int64) + before
+        rows[low : low + len(own), :_COUNT_WORDS] = (sums - own).view(np.uint32)
+        before = sums[-1]
+    words = rows.reshape(-1)[: word_count(size)]
+    words[len(words) - _COUNT_WORDS :] = before.view(np.uint32)
+    totals = np.concatenate(([0], np.cumsum(before)))
+    sample = np.empty(size // SAMPLED + 1, dtype=np.int64)
+    sample[0] = -1
+    sample[1:] = places[SAMPLED - 1 :: SAMPLED]
     return FmIndex(primary, totals, words, sample)
 
 
-@njit(nogil=True, cache=True)
 def _place_of_zero(places: Places) -> int:
-    for i in range(len(places)):
-        if places[i] == 0:
-            return i
+    """Where 0 is among places; -1 if nowhere."""
+    for at in range(0, len(places), _PART_BLOCKS * BLOCK):
+        found = np.flatnonzero(places[at : at + _PART_BLOCKS * BLOCK] == 0)
+        if len(found):
+            return at + int(found[0])
     return -1
 
 
-@njit(nogil=True, cache=True)
-def pack_bases(
-    text: NDArray[np.uint8],
-    places: Places,
-    primary: int,
-    low: int,
-    high: int,
-    words: NDArray[np.uint32],
-    counts: NDArray[np.int64],
+def take_bases(
+    text: NDArray[np.uint8], places: Places, primary: int, begin: int, out: NDArray[np.uint8]
 ) -> None:
-    """Write the bases of the blocks from ``low`` to ``high``, and count them."""
-    size = len(text)
-    for block in range(low, high):
-        at = _BLOCK_WORDS * block + _COUNT_WORDS
-        end = min(size, BLOCK * (block + 1))
-        for first in range(BLOCK * block, end, 16):
-            word = np.uint32(0)
-            stop = min(end, first + 16)
-            for position in range(first, stop):
-                row = position if position < primary else position + 1
-                base = text[size - 1] if row == 0 else text[places[row - 1] - 1]
-                word = (word << np.uint32(2)) | np.uint32(base)
-                counts[base] += 1
-            words[at] = word << np.uint32(2 * (16 - (stop - first)))
-            at += 1
+    """Write bases of the transform.
+
+    Args:
+        text: uint8[n].
+        places: its suffix array.
+        primary: row of the whole text, which has no base.
+        begin: the first base that is wanted.
+        out: gets them.
+    """
+    end = begin + len(out)
+    cut = min(max(begin, primary), end)
+    first = max(begin, 1)
+    if begin == 0 < cut:
+        out[0] = text[-1]
+    for low, high, shift in ((first, cut, 1), (cut, end, 0)):
+        if low < high:
+            rows = places[low - shift : high - shift] - 1
+            np.take(text, rows, out=out[low - begin : high - begin], mode="clip")
 
 
-@njit(nogil=True, cache=True)
-def write_counts(
-    words: NDArray[np.uint32], size: int, low: int, high: int, before: NDArray[np.int64]
-) -> None:
-    """Write the counts of the blocks from ``low`` to ``high``; ``before`` is of the first one."""
-    counts = before.copy()
-    for block in range(low, high):
-        at = _BLOCK_WORDS * block
-        for base in range(4):
-            words[at + 2 * base] = np.uint32(counts[base] & 0xFFFFFFFF)
-            words[at + 2 * base + 1] = np.uint32(counts[base] >> 32)
-        for position in range(BLOCK * block, min(size, BLOCK * (block + 1))):
-            counts[base_of(words, position)] += 1
+def quads(codes: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Bases four in a byte, the first in the highest bits.
+
+    Args:
+        codes: uint8[n], 0 to 3; n is a multiple of 4.
+    """
+    packed = codes[0::4] << np.uint8(6)
+    for at, bits in ((1, 4), (2, 2), (3, 0)):
+        packed |= codes[at::4] << np.uint8(bits)
+    return packed
 
 
 @njit(nogil=True, cache=True, inline="always")

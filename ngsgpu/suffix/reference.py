@@ -7,6 +7,7 @@ files are the same.
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -17,7 +18,6 @@ from numpy.typing import NDArray
 from ngsgpu.errors import InputError
 from ngsgpu.io.text.batch import RecordBatch, first_word
 from ngsgpu.io.text.reader import read_batches
-from ngsgpu.jit import njit
 from ngsgpu.sequence.codec import CODES
 from ngsgpu.suffix.fasta import Headers, read_codes
 
@@ -26,6 +26,11 @@ SEED: Final = 11
 
 _LOW_START: Final = 0x330E
 """Low bits of a state of ``lrand48``; the seed has the others."""
+
+_FACTOR, _TERM = 0x5DEECE66D, 0xB
+_STATE = np.uint64((1 << 48) - 1)
+_DRAWN: Final = 1 << 12
+"""A step of ``lrand48``, the bits of its state, and steps that are taken at once."""
 
 _LINE_ENDS: Final = (10, 13)
 
@@ -65,10 +70,17 @@ class Reference:
     codes: NDArray[np.uint8]
 
     def both_strands(self) -> NDArray[np.uint8]:
-        """uint8[2 * bases], the sequences and then the reverse complement of all of them."""
+        """uint8[2 * bases], the sequences and then the reverse complement of all of them.
+
+        The codes are not copied, if there is room behind them.
+        """
         size = len(self.codes)
-        both = np.empty(2 * size, dtype=np.uint8)
-        both[:size] = self.codes
+        room = self.codes.base
+        if isinstance(room, np.ndarray) and len(room) == 2 * size:
+            both = room
+        else:
+            both = np.empty(2 * size, dtype=np.uint8)
+            both[:size] = self.codes
         np.subtract(3, self.codes[::-1], out=both[size:])
         return both
 
@@ -107,7 +119,9 @@ def _from_records(
             sequences.append(sequence)
             parts.append(codes)
             start += len(codes)
-    return sequences, np.concatenate(parts)
+    codes = np.empty(2 * start, dtype=np.uint8)[:start]
+    np.concatenate(parts, out=codes)
+    return sequences, codes
 
 
 def _sequences_of(headers: Headers, codes: NDArray[np.uint8], random: Lrand48) -> list[Sequence]:
@@ -145,11 +159,17 @@ class Lrand48:
 
     def __init__(self, seed: int) -> None:
         self._state = np.uint64((seed << 16) | _LOW_START)
+        self._factors, self._terms = _steps()
 
     def bases(self, size: int) -> NDArray[np.uint8]:
         """The two lowest bits of the next numbers, uint8[size]."""
         drawn = np.empty(size, dtype=np.uint8)
-        self._state = np.uint64(_draw(self._state, drawn))
+        for at in range(0, size, _DRAWN):
+            # The state after i + 1 steps is a sum of the one before them and of what is added.
+            states = self._factors[: size - at] * self._state + self._terms[: size - at]
+            states &= _STATE
+            drawn[at : at + _DRAWN] = (states >> np.uint64(17)) & np.uint64(3)
+            self._state = states[-1]
         return drawn
 
 
@@ -172,11 +192,13 @@ def _sequence_of(
     return _sequence(header, start, len(codes), holes, letters[begin]), codes
 
 
-@njit(nogil=True, cache=True)
-def _draw(state: np.uint64, drawn: NDArray[np.uint8]) -> np.uint64:
-    """Write the two lowest bits of each number; return the state after the last."""
-    mask = np.uint64((1 << 48) - 1)
-    for i in range(len(drawn)):
-        state = (state * np.uint64(0x5DEECE66D) + np.uint64(0xB)) & mask
-        drawn[i] = (state >> np.uint64(17)) & np.uint64(3)
-    return state
+@functools.cache
+def _steps() -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+    """Factors and terms of 1, 2, 3, ... steps at once, modulo 2^64."""
+    factors = np.full(1, _FACTOR, dtype=np.uint64)
+    terms = np.full(1, _TERM, dtype=np.uint64)
+    while len(factors) < _DRAWN:
+        # As many steps again, after those.
+        terms = np.concatenate([terms, factors * terms[-1] + terms])
+        factors = np.concatenate([factors, factors * factors[-1]])
+    return factors, terms
