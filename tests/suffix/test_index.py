@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import random
 import shutil
+import subprocess
+import sys
 import tempfile
 from collections import defaultdict
 from dataclasses import replace
@@ -179,6 +181,30 @@ def test_random_bases_are_those_of_the_c_library() -> None:
     """``srand48(11)``, then ``lrand48() & 3``, as glibc 2.36 has them."""
     drawn = Lrand48(11)
     assert [*drawn.bases(3), *drawn.bases(9)] == [1, 2, 2, 2, 0, 0, 1, 0, 2, 1, 3, 1]
+
+
+def test_random_bases_in_parts() -> None:
+    """Many at once are those of one step after the other."""
+    state, wanted = (11 << 16) | 0x330E, []
+    for _ in range(10_000):
+        state = (state * 0x5DEECE66D + 0xB) % (1 << 48)
+        wanted.append(state >> 17 & 3)
+    drawn = Lrand48(11)
+    assert [*drawn.bases(4096), *drawn.bases(5000), *drawn.bases(904)] == wanted
+
+
+def test_an_index_is_built_without_numba(tmp_path: Path) -> None:
+    """Numba would take more memory than the index of a bacterium; the codes are not copied."""
+    program = (
+        "import sys; from ngsgpu.run.options import RunOptions; "
+        "from ngsgpu.suffix.build import build_index; "
+        "build_index(*sys.argv[1:], options=RunOptions(backend='cpu')); "
+        "sys.exit('numba' in sys.modules)"
+    )
+    command = [sys.executable, "-c", program, str(DATA / "reference.fa"), str(tmp_path / "i")]
+    assert subprocess.run(command, check=False).returncode == 0
+    reference = read_reference(DATA / "reference.fa")
+    assert np.shares_memory(reference.both_strands(), reference.codes)
 
 
 @pytest.mark.parametrize("threads", [1, 3])

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import random
+from unittest.mock import patch
 
 import numpy as np
 import pytest
 
 from ngsgpu.assemble.contigs.joins.bridges import find_joins
 from ngsgpu.assemble.contigs.joins.copies import Copies
-from ngsgpu.assemble.contigs.joins.gaps import libraries_of, linked
+from ngsgpu.assemble.contigs.joins.gaps import Links, libraries_of, linked
 from ngsgpu.assemble.contigs.joins.join import Join, bridged, split
 from ngsgpu.assemble.contigs.joins.local import LocalReads
 from ngsgpu.assemble.contigs.joins.paths import Path, paths_between
+from ngsgpu.assemble.contigs.joins.search import Support
 from ngsgpu.assemble.contigs.joins.unique import unique_pieces
 from ngsgpu.assemble.contigs.pieces import DEPTH_UNIT, Pieces, without_ends
 from ngsgpu.assemble.contigs.places import place_reads
 from ngsgpu.assemble.contigs.votes import corrected, lone_ends, votes_on
+from ngsgpu.assemble.contigs.walks import unsure_links
 from tests.support.assemble import contigs as oracle
 from tests.support.assemble.oracle import counted
 from tests.support.minhash.oracle import reverse_complement
@@ -273,6 +276,74 @@ def test_votes() -> None:
     assert lone_ends(forked, votes_on(forked, reads, places, 1))[at].min() == 0
 
 
+@pytest.mark.parametrize("turned", [False, True])
+def test_an_end_that_two_reads_leave_open(turned: bool) -> None:
+    """The only two reads of an end differ at its fourth base from behind: there it is cut."""
+    right = GENOME[:600]
+    other = right[:596] + {"A": "C"}.get(right[596], "A") + right[597:]
+    reads = [right[at : at + 100] for at in range(0, 481, 20)] + [right[490:600], other[495:]]
+    if turned:
+        right, reads = reverse_complement(right), [reverse_complement(read) for read in reads]
+    pieces = graph_of(right)
+    held = oracle.held(reads)
+    votes = votes_on(pieces, held, place_reads(pieces, held, len(held), 1, sampled=0), 1)
+    assert sorted(lone_ends(pieces, votes)[0].tolist()) == [4, 20]
+
+
+def test_a_link_that_no_two_reads_cross() -> None:
+    """What an end shares with a neighbour is foreign to it, if no two reads have both."""
+    one, other = GENOME[:600], GENOME[2000:2300]
+    both, shared = one[-50:] + other, K - 1
+    pieces = graph_of(one, GENOME[1000:1300] + both)
+    source = next(d for d, own in enumerate(oracle.directions(pieces)) if own.startswith(one[:K]))
+    ends = [one[at : at + 100] for at in range(0, 501, 10)]
+    reads = ends + [both[at : at + 100] for at in range(0, 251, 10)]
+    for crossing, cut in ((0, True), (1, True), (2, False)):
+        across = [(one + other)[540 + at : 640 + at] for at in range(crossing)]
+        # Of reads that end there, none has the last window.
+        kept = [read for read in reads if one[-K:] not in read] + across
+        held = oracle.held(kept)
+        unsure = unsure_links(pieces, held, 1)
+        assert unsure[source] == cut
+        places = place_reads(pieces, held, len(held), 1, sampled=0)
+        cuts = lone_ends(pieces, votes_on(pieces, held, places, 1), unsure)
+        found = int(cuts[source >> 1, 1 - (source & 1)])
+        assert (found >= shared) == cut
+        assert cut or found == 0
+
+
+@pytest.mark.parametrize(("gap", "chosen"), [(-45, True), (60, False)])
+def test_pairs_choose_a_path_of_their_distance(gap: int, chosen: bool) -> None:
+    """A piece that pairs put farther away is behind the path, as in a tandem repeat, not on it."""
+    pieces = pieces_of_lengths(1000, 150, 1000, 160)
+    own = (np.array(each) for each in ([0], [2], [4], [gap], [5]))
+    with patch("ngsgpu.assemble.contigs.joins.search.linked", lambda *_: Links(*own)):
+        support = Support(pieces, None, None)  # type: ignore[arg-type]
+    paths: list[Path] = [(50, (2,)), (60, (6,))]
+    assert support.chosen(paths, 0, 4, 3) == (paths[:1] if chosen else [])
+
+
+@pytest.mark.parametrize(("number", "closed"), [(2, False), (3, True)])
+def test_how_often_a_path_goes_round_is_a_choice(number: int, closed: bool) -> None:
+    """Two pairs take the only path, but none that goes round in a tandem repeat."""
+    one, two, unit = GENOME[:3000], GENOME[3200:6000], GENOME[7000:7080]
+    kmers = {kmer: 20 for own in (one + unit, unit + two) for kmer in counted([own], K)}
+    kmers |= dict.fromkeys(counted([unit + unit[:30] + unit], K), 20)
+    kmers |= dict.fromkeys(counted([unit], K), 60)
+    pieces = oracle.graph(kmers, K)
+    reads = pairs_of(one[:2900], 150, 1) + pairs_of(two[100:], 150, 2)
+    across = [one[-130:-30], reverse_complement(two[30:130])] * number
+    held = oracle.held(reads + across, 300 + number)
+    places = place_reads(pieces, held, len(held), 1, sampled=0)
+    libraries = libraries_of(pieces, places, [300 + number])
+    unique = unique_pieces(pieces, 100)
+    turns = next(p for p, size in enumerate(pieces.lengths.tolist()) if size < 200)
+    path = -20, (2 * turns, 2 * turns)
+    with patch("ngsgpu.assemble.contigs.joins.search.Search.path", lambda *_: path):
+        (join,) = find_joins(pieces, places, libraries, unique, 5, 2, lone=True)
+    assert join.closed == closed
+
+
 def test_reads_contradict_what_is_left_out() -> None:
     text = GENOME[:1300]
     pieces = graph_of(text[:600], text[680:])
@@ -282,7 +353,8 @@ def test_reads_contradict_what_is_left_out() -> None:
     join = Join(source, target, 60, 10, (), False, 9)
     local = LocalReads(pieces, [join], reads, places, 400)
     codes = np.array(["ACGT".index(base) for base in text], dtype=np.uint8)
-    assert not local.contradict(join, codes, 600)
-    assert local.contradict(join, np.concatenate([codes[:610], codes[650:]]), 600)
+    sizes = 600, len(text) - 680
+    assert not local.contradict(join, codes, sizes)
+    assert local.contradict(join, np.concatenate([codes[:610], codes[650:]]), sizes)
     codes[640] = 3 - codes[640]
-    assert not local.contradict(join, codes, 600)
+    assert not local.contradict(join, codes, sizes)
