@@ -205,10 +205,11 @@ def test_a_path_of_another_copy() -> None:
     target = next(d for d, own in enumerate(oracle.directions(pieces)) if own.endswith(two[-K:]))
     middle = next(d for d, own in enumerate(oracle.directions(pieces)) if own == unit)
     join = Join(source, target, 80 - 2 * (K - 1), 5, (middle,), True, 9)
-    for own, stays in ((unit, True), (other, False)):
-        genome = one + own + two
-        reads = [genome[at : at + 100] for at in range(0, len(genome) - 99, 7)]
-        held = oracle.held(reads)
+    for copy, stays in ((unit, True), (other, False)):
+        genome = one + copy + two
+        pairs = [genome[at : at + 200] for at in range(0, len(genome) - 199, 7)]
+        reads = [read for own in pairs for read in (own[:100], reverse_complement(own[100:]))]
+        held = oracle.held(reads, len(pairs))
         places = place_reads(pieces, held, len(held), 1, sampled=0)
         assert patched(pieces, [join], held, places, LONGEST)[1] == [join]
         found = patched(pieces, [join], held, places, LONGEST, doubted=True)[1]
