@@ -25,7 +25,7 @@ from ngsgpu.io.text.scan import base_table
 from ngsgpu.pool import map_ahead
 from ngsgpu.sequence.codec import CODES
 
-_CHUNK: Final = 8 << 20
+_CHUNK: Final = 1 << 20
 _AHEAD: Final = 2
 _LF, _CR, _NUL, _HEADER = 10, 13, 0, 62
 _AMBIGUOUS, _SKIPPED, _BAD = 4, 254, 255
