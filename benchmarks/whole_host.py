@@ -242,20 +242,15 @@ def deacon_cases(settings: argparse.Namespace, work: Path, name: str, index: Pat
     ]
 
 
-def count(path: Path) -> tuple[int, int]:
-    """The host's reads in an output, which have even numbers, and the others."""
-    with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+def look(paths: Sequence[Path]) -> tuple[int, int, list[str]]:
+    """The host's reads in the first output, which have even numbers, the others; sums of files."""
+    with gzip.open(paths[0]) if paths[0].suffix == ".gz" else paths[0].open("rb") as file:
         odd = [name.split(None, 1)[0][-1] & 1 for name in islice(file, 0, None, 4)]
-    return len(odd) - sum(odd), sum(odd)
-
-
-def digests(paths: Sequence[Path]) -> list[str]:
-    """Sums of files."""
-    found = []
+    sums = []
     for path in paths:
         with path.open("rb") as file:
-            found.append(hashlib.file_digest(file, "sha256").hexdigest())
-    return found
+            sums.append(hashlib.file_digest(file, "sha256").hexdigest())
+    return len(odd) - sum(odd), sum(odd), sums
 
 
 def run_all(
@@ -272,9 +267,8 @@ def run_all(
             own = document["runs"].setdefault(case.name, {"runs": []})
             own["runs"].append({**asdict(taken), "own_s": case.own_seconds()})
             if number == 0:
-                own["host_left"], own["others_kept"] = apart(count, case.outputs[0])
                 own["written_bytes"] = sum(path.stat().st_size for path in case.outputs)
-                sums[case.name] = apart(digests, case.outputs)
+                own["host_left"], own["others_kept"], sums[case.name] = apart(look, case.outputs)
             for path in case.outputs:
                 path.unlink()
     for case in cases:
