@@ -206,7 +206,8 @@ def plan_memory(bases: int, sequences: int, kind: Format, options: RunOptions) -
         if on_gpu:
             parts["text"] = bases // 4
         else:
-            parts["text and array"] = size * (1 + place_bytes(size))
+            # The bases are the first half of the text.
+            parts["text and array"] = size * (1 + place_bytes(size)) - bases
             remedies.append("a GPU")
     parts = {"program": INTERPRETER_BYTES, "bases": bases, **parts}
     return HostPlan(
