@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ngsgpu.io.output.writer import OutputSet
 from ngsgpu.io.paths import Paths, listed
 from ngsgpu.jit import Integer, njit
-from ngsgpu.kmers.cpu import highest_count
+from ngsgpu.kmers.counted import highest_count
 from ngsgpu.kmers.database import (
     KIND,
     DatabaseWriter,
