@@ -191,10 +191,15 @@ def plan_lanes(
     """
     in1, in2, out1, out2 = listed(in1), listed(in2), listed(out1), listed(out2)
     lanes = pair_inputs(in1, in2, interleaved=interleaved)
-    for option, outputs, inputs in (("out1", out1, in1), ("out2", out2, in2)):
+    for mate, outputs, inputs in ((1, out1, in1), (2, out2, in2)):
         if len(outputs) not in ({0} if not inputs else {1, len(inputs)}):
-            wanted = f"1 or {len(inputs)}" if len(inputs) > 1 else f"{len(inputs)}"
-            raise UsageError(f"`{option}` was given {len(outputs)} times, {wanted} expected")
+            if not inputs:
+                raise UsageError(f"`out{mate}` is given, but not `in{mate}`")
+            wanted = f"1 or {len(inputs)} files" if len(inputs) > 1 else "1 file"
+            raise UsageError(
+                f"`out{mate}` must name {wanted} for the {len(inputs)} of `in{mate}`, "
+                f"not {len(outputs)}"
+            )
     targets = [[lane if len(out1) > 1 else 0] for lane in range(len(lanes))]
     if in2:
         for lane, own in enumerate(targets):
