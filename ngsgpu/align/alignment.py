@@ -25,7 +25,7 @@ from ngsgpu.readset.cpu import (
     read_length,
 )
 from ngsgpu.sequence.codec import popcount, reverse_complement_plane
-from ngsgpu.sequence.probe import find_cell
+from ngsgpu.sequence.hashing import find_cell
 
 WEIGHT_BITS = 14
 """A weight of 1 is ``1 << WEIGHT_BITS``: 65,536 full weights still fit 31 bits."""

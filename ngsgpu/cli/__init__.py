@@ -23,9 +23,8 @@ import click
 
 from ngsgpu._version import __version__
 from ngsgpu.cli import standard
-from ngsgpu.cli.adapter import Entry, Group
+from ngsgpu.cli.adapter import Entry, Group, as_typed
 from ngsgpu.cli.options import WORDS
-from ngsgpu.cli.wording import as_typed
 from ngsgpu.ending import Terminated, handle_termination, leave, message_of, status_of
 from ngsgpu.errors import OUT_OF_MEMORY, NgsgpuError, NoReaderError, is_out_of_memory
 

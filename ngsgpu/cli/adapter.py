@@ -1,14 +1,17 @@
 """Commands of the command line, from the functions that declare their parameters.
 
 The options, their help, the check of values and files, and the options that come with a role (CRAM
-input takes ``--cram-reference``) follow from the declarations; see ``ngsgpu.declared``.
+input takes ``--cram-reference``) follow from the declarations; see ``ngsgpu.declared``. Messages
+have options in place of the parameters that the core names.
 """
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -16,12 +19,11 @@ import click
 
 from ngsgpu.cli.files import checked_files, reads_cram
 from ngsgpu.cli.options import WORDS
-from ngsgpu.cli.wording import options_named
 from ngsgpu.declared.options import Option
 from ngsgpu.declared.parameters import Parameter, arguments, parameters_of
 from ngsgpu.declared.roles import Role
-from ngsgpu.declared.values import check_value
-from ngsgpu.errors import UsageError
+from ngsgpu.declared.values import as_options, check_value
+from ngsgpu.errors import NgsgpuError, UsageError
 
 SETTINGS: Final[dict[str, Any]] = {
     "help_option_names": ["-h", "--help"],
@@ -306,3 +308,43 @@ def _shortened(text: str, limit: int) -> str:
     if len(text) <= limit:
         return text
     return text[: limit - 2].rpartition(" ")[0] + "..."
+
+
+_named: Mapping[str, str] = {}
+"""Options by the names of parameters, of the command that runs; threads share it."""
+
+
+@contextlib.contextmanager
+def options_named(parameters: Sequence[Parameter]) -> Iterator[None]:
+    """Let messages name the options of a command, also those of errors that leave the block.
+
+    Args:
+        parameters: of the command.
+    """
+    global _named
+    before, _named = _named, _options(parameters)
+    try:
+        yield
+    except NgsgpuError as error:
+        error.reword(as_typed)
+        raise
+    finally:
+        _named = before
+
+
+def as_typed(message: str) -> str:
+    """A message of the core with the options of the command that runs."""
+    message = as_options(message, _named)
+    return as_options(message, _usual()) if "`" in message else message
+
+
+def _options(parameters: Sequence[Parameter]) -> dict[str, str]:
+    return {own.name: own.shown for own in parameters}
+
+
+@cache
+def _usual() -> dict[str, str]:
+    """Options of correction, for messages of commands without them, such as `doctor`."""
+    from ngsgpu.cli.stages.correct import correct
+
+    return _options(parameters_of(correct))

@@ -37,8 +37,7 @@ from ngsgpu.pool import working
 from ngsgpu.run.driver import FilesDriver
 from ngsgpu.run.options import INTERPRETER_BYTES, RunOptions
 from ngsgpu.run.plan import reading_bytes
-from ngsgpu.run.progress import Progress, say_if_compiling
-from ngsgpu.run.steps import Run
+from ngsgpu.run.progress import Progress, Run, say_if_compiling
 from ngsgpu.sequence.kmers import distinct
 
 _STRETCH: Final = 1 << 20

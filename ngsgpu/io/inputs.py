@@ -353,3 +353,37 @@ def _mate_numbers(path: str) -> list[int]:
     names = lines[::4] if lines[:1] and lines[0][:1] == b"@" else lines
     found = (_NUMBER.match(name) for name in names if name[:1] in (b"@", b">"))
     return [int(match[1] or match[2]) if match else 0 for match in found]
+
+
+LONG: Final = 1000
+"""Mean bases of reads from which on they are taken for long ones: those of Illumina, also merged or
+extended to their fragments, have fewer."""
+
+_LOG = logging.getLogger("ngsgpu")
+
+
+def warn_of_long_reads(
+    reads: int, bases: int, lanes: Sequence[ReadFiles], work: str, remedy: str
+) -> None:
+    """Warn if reads are long.
+
+    Args:
+        reads: their number, of all of them or the first ones.
+        bases: of these.
+        lanes: their files.
+        work: what is made for short reads.
+        remedy: what to do with long ones.
+    """
+    if bases < LONG * max(1, reads):
+        return
+    file = (lanes[0].given or lanes[0].inputs)[0]
+    others = sum(len(lane.inputs) for lane in lanes) - 1
+    _LOG.warning(
+        "%s%s: the reads have %s bases on average, and %s is for short reads (%s is the limit); %s",
+        file,
+        f" and {others} more" if others else "",
+        f"{bases // max(1, reads):,}",
+        work,
+        f"{LONG:,}",
+        remedy,
+    )

@@ -36,7 +36,7 @@ from ngsgpu.kmers.stretches import offset_to_read
 from ngsgpu.kmers.text import SHOWN_COUNTS, histogram_lines
 from ngsgpu.run.driver import FilesDriver, folder_beside
 from ngsgpu.run.options import RunOptions
-from ngsgpu.run.steps import Run
+from ngsgpu.run.progress import Run
 from ngsgpu.run.trimming import warn_of_adapters
 
 Choice = Callable[[NDArray[np.int64]], int]

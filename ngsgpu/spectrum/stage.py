@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ngsgpu.io.compress.packing import packing_of
+from ngsgpu.io.compress.formats import packing_of
 from ngsgpu.io.inputs import plan_lanes
 from ngsgpu.io.paths import Paths
 from ngsgpu.io.text.reader import PhredOffset

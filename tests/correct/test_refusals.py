@@ -90,7 +90,10 @@ def test_long_reads(tmp_path: Path, ngsgpu: Commands) -> None:
         (["-i", "1", "-o", "x", "-o", "y"], "-o must name 1 file for the 1 of -i, not 2"),
         (["-i", "1", "-I", "2", "-o", "x"], "-O must name 1 file for the 1 of -I, not 0"),
         (["-i", "1", "-o", "x", "-O", "y"], "-O is given, but not -I"),
-        (["-i", "1", "-i", "2", "-i", "3", "-o", "x", "-o", "y"], "-o must name 1 or 3 files for the 3 of -i, not 2"),
+        (
+            ["-i", "1", "-i", "2", "-i", "3", "-o", "x", "-o", "y"],
+            "-o must name 1 or 3 files for the 3 of -i, not 2",
+        ),
         (
             ["-i", "1", "-i", "3", "-I", "2", "-o", "x", "-O", "y"],
             "2 files of first mates (-i)",
