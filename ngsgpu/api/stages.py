@@ -1,8 +1,9 @@
-"""Stages as functions: reads in, reads out."""
+"""Stages as functions: reads in, reads out; and several of them in one call."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import logging
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, Unpack, overload
@@ -12,6 +13,10 @@ from ngsgpu.api.record import Record
 from ngsgpu.api.results import Merged, Result
 from ngsgpu.api.runs import Folder, How, Source, check_kind, inputs_of, run_options
 from ngsgpu.assemble.contigs import AssemblyParameters, assemble_files
+from ngsgpu.chains.run import Runs
+from ngsgpu.chains.runner import ChainStatistics
+from ngsgpu.chains.steps import read_steps, steps_of
+from ngsgpu.classify.run.samples import one_sample
 from ngsgpu.correct import CorrectionParameters, correct_files
 from ngsgpu.deplete import DepletionParameters, deplete_files
 from ngsgpu.io.text.diagnose import PhredOffset
@@ -259,3 +264,53 @@ def _apart(mates: Any, parameters: Any, *kinds: type) -> tuple[Any, Any]:
         return None, mates
     check_kind("parameters", parameters, *kinds)
     return mates, parameters
+
+
+def chain(
+    steps: str | Path | Iterable[str | Mapping[str, Any]],
+    reads: Source,
+    mates: Source | None = None,
+    *,
+    out: str | Path,
+    sample: str | None = None,
+    interleaved: bool = False,
+    **how: Unpack[How],
+) -> ChainStatistics:
+    """Run several stages over the same reads, as ``ngsgpu run``.
+
+    Args:
+        steps: a file of steps, ``isolate``, or steps in order: names, or names with the options of
+            their commands, such as ``{"correct": {"coverage": 40, "keep": True}}``.
+        reads: single reads, first mates, or pairs.
+        mates: second mates.
+        out: folder of the outputs.
+        sample: name of the sample; None: that of the first file.
+        interleaved: whether files of ``reads`` hold both mates.
+        how: ``backend``, ``threads``, ``memory`` and others, see ``ngsgpu.api.runs.How``.
+
+    Returns:
+        What was done: ``steps`` has name, command, time and outputs of each.
+
+    Raises:
+        NgsgpuError: a step fails, or is none.
+    """
+    wanted = read_steps(str(steps)) if isinstance(steps, str | Path) else steps_of(steps)
+    options = run_options(how)
+    logger = logging.getLogger("ngsgpu")
+    level = logger.level
+    with Folder() as folder:
+        inputs = inputs_of(reads, mates, interleaved, folder)
+        found = one_sample(
+            list(map(str, inputs.first)),
+            list(map(str, inputs.second)),
+            interleaved=inputs.interleaved,
+            name=sample,
+        )
+        runs = Runs(wanted, Path(out), options, quiet=not options.progress)
+        try:
+            runs.check([found])
+            (statistics,) = runs.all([found])
+        finally:
+            logger.setLevel(level)  # commands that print only errors raise it
+            folder.remove()
+    return statistics
