@@ -15,11 +15,7 @@ from ngsgpu.io.text.reader import PhredOffset
 from ngsgpu.readset import ReadSet
 from ngsgpu.run.options import RunOptions
 from ngsgpu.run.read_set import OpenFiles, ReadSetDriver
-from ngsgpu.spectrum.cpu_run import (
-    Run,
-    SpectrumCorrections,
-    SpectrumOnCpu,
-)
+from ngsgpu.spectrum.cpu_run import Run, SpectrumCorrections, SpectrumOnCpu
 from ngsgpu.spectrum.outputs import ByClass, class_paths
 from ngsgpu.spectrum.params import SpectrumParameters
 from ngsgpu.spectrum.stats import SpectrumStatistics

@@ -27,13 +27,7 @@ from isal import isal_zlib
 from ngsgpu.io.compress.bits import WINDOW, filler
 from ngsgpu.io.compress.blocks import search
 from ngsgpu.io.compress.members import ERRORS, FOOTER_BYTES, gunzip, member_start, read_footer
-from ngsgpu.io.compress.pieces import (
-    IrregularError,
-    Segment,
-    complete,
-    inflate,
-    window_after,
-)
+from ngsgpu.io.compress.pieces import IrregularError, Segment, complete, inflate, window_after
 from ngsgpu.io.compress.stream import Compression, Opened, Owning, Parts, Stream
 
 MIN_THREADS: Final = 4
