@@ -68,7 +68,7 @@ class Builder(Protocol):
         """
 
     def index(self, database: Database, number: int, sketches: list[Any]) -> Partition:
-        """Build the index of a partition."""
+        """Build the index of a partition; arguments as of ``store``."""
 
     def store(
         self,
@@ -106,7 +106,10 @@ def with_backend(
 ) -> _Result:
     """Run on the chosen backend, or on the CPU if it may take over.
 
-    A database built in memory is queried next, on the same GPUs if possible.
+    Args:
+        options: of the run.
+        work: is done with options of a backend.
+        in_memory: whether the database is queried next, on the same GPUs if possible.
     """
     on_cpu = replace(options, backend="cpu")
     return on_backend(
