@@ -51,8 +51,9 @@ def check_value(name: str, value: Any, declared: Option) -> None:
         if not is_one(value):
             raise UsageError(f"`{name}` must be {words}, not {value!r}")
     if declared.choices is not None and value not in declared.choices:
-        *others, last = map(str, declared.choices)
-        raise UsageError(f"`{name}` must be {', '.join(others)} or {last}, not {value}")
+        *others, last = choices = [*map(str, declared.choices)]
+        given = repr(value) if str(value) in choices else value
+        raise UsageError(f"`{name}` must be {', '.join(others)} or {last}, not {given}")
     if isinstance(value, str) or _is_within(value, declared):
         return
     word = "" if declared.word is None else f"{declared.word} or "

@@ -182,6 +182,8 @@ def test_what_is_refused(runs: Runs, pair: Two) -> None:
         package.correct(pair[0], threads="2")  # type: ignore[call-overload]
     with pytest.raises(UsageError, match="`phred_offset` must be auto, 33 or 64, not 32"):
         package.correct(pair[0], phred_offset=32)  # type: ignore[call-overload]
+    with pytest.raises(UsageError, match="`phred_offset` must be auto, 33 or 64, not '33'"):
+        package.correct(pair[0], phred_offset="33")  # type: ignore[call-overload]
 
 
 @pytest.mark.parametrize(
