@@ -68,7 +68,13 @@ class Builder(Protocol):
         """
 
     def index(self, database: Database, number: int, sketches: list[Any]) -> Partition:
-        """Build the index of a partition; arguments as of ``store``."""
+        """Build the index of a partition.
+
+        Args:
+            database: of the partition.
+            number: of the partition.
+            sketches: see ``sketch``.
+        """
 
     def store(
         self,
@@ -108,7 +114,7 @@ def with_backend(
 
     Args:
         options: of the run.
-        work: is done with options of a backend.
+        work: builds or changes a database, from the beginning, by the options that it is given.
         in_memory: whether the database is queried next, on the same GPUs if possible.
     """
     on_cpu = replace(options, backend="cpu")
