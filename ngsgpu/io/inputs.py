@@ -21,6 +21,8 @@ from ngsgpu.io.text.batch import RecordBatch
 from ngsgpu.io.text.pairs import read_interleaved, read_pairs
 from ngsgpu.io.text.reader import PhredOffset, read_batches, unexpected_pairs
 
+logger = logging.getLogger("ngsgpu")
+
 
 @dataclass(frozen=True, slots=True)
 class ReadFiles:
@@ -289,8 +291,6 @@ def _keep(stream: str, file: BinaryIO) -> None:
         raise output_error(temporary_place(), error) from error
 
 
-logger = logging.getLogger("ngsgpu")
-
 _LOOKED_AT: Final = 1 << 16
 _NUMBER: Final = re.compile(rb"\S+/([12])(?=\s|$)|\S+\s+([12]):[YN]:")
 """Mate numbers as in ``name/2`` and in Casava's ``name 2:N:0:ACGT``."""
@@ -359,8 +359,6 @@ LONG: Final = 1000
 """Mean bases of reads from which on they are taken for long ones: those of Illumina, also merged or
 extended to their fragments, have fewer."""
 
-_LOG = logging.getLogger("ngsgpu")
-
 
 def warn_of_long_reads(
     reads: int, bases: int, lanes: Sequence[ReadFiles], work: str, remedy: str
@@ -378,7 +376,7 @@ def warn_of_long_reads(
         return
     file = (lanes[0].given or lanes[0].inputs)[0]
     others = sum(len(lane.inputs) for lane in lanes) - 1
-    _LOG.warning(
+    logger.warning(
         "%s%s: the reads have %s bases on average, and %s is for short reads (%s is the limit); %s",
         file,
         f" and {others} more" if others else "",

@@ -159,7 +159,6 @@ def _table(scores: NDArray[np.int64], highest: int) -> NDArray[np.uint8]:
 _ROUNDS = 25
 _PRIOR_ERRORS = 2.0
 """Errors that count as seen at the expected rate."""
-_WORST = 0.75
 
 
 @dataclass(frozen=True)
@@ -197,7 +196,7 @@ class Calibration:
 
 def stated_rates() -> NDArray[np.float64]:
     """Error rates of scores, float64[SCORES]; no information is an error rate of 3/4."""
-    return np.minimum(_WORST, 10 ** (-np.arange(SCORES) / 10))
+    return _error_probability(np.arange(SCORES, dtype=np.int64))
 
 
 def calibrate(columns: NDArray[np.int32]) -> Calibration:
@@ -227,8 +226,8 @@ def calibrate(columns: NDArray[np.int32]) -> Calibration:
         all_rates[mate] = own
         all_rates[mate].reshape(-1)[seen[mate]] = rates[mate]
         bases[mate] = counts[mate].reshape(shape)
-    table = np.clip(to_scores(np.minimum(all_rates, _WORST)), 0, SCORES - 1).astype(np.uint8)
-    return Calibration(table.ravel(), bases, all_rates)
+    table = np.clip(to_scores(np.minimum(all_rates, _NOTHING_KNOWN)), 0, SCORES - 1)
+    return Calibration(table.astype(np.uint8).ravel(), bases, all_rates)
 
 
 def _by_score(part: NDArray[np.float64], groups: list[NDArray[np.int64]]) -> NDArray[np.float64]:
@@ -255,4 +254,4 @@ def _maximise(
         blame2 = (differ * two * (1 - one) + both) / different + alike
         first = (blame1.sum(axis=1) + _PRIOR_ERRORS) / (total.sum(axis=1) + weights[0])
         second = (blame2.sum(axis=0) + _PRIOR_ERRORS) / (total.sum(axis=0) + weights[1])
-    return [np.minimum(first, _WORST), np.minimum(second, _WORST)]
+    return [np.minimum(first, _NOTHING_KNOWN), np.minimum(second, _NOTHING_KNOWN)]

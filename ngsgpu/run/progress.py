@@ -31,6 +31,8 @@ from ngsgpu.run.options import RunOptions
 
 logger = logging.getLogger("ngsgpu")
 
+P = TypeVar("P")
+
 
 LINE_SECONDS = 10.0
 LINE_SHARE = 0.1
@@ -258,9 +260,6 @@ def say_if_compiling() -> None:
     """Log if the CPU's kernels have to be compiled first."""
     if not has_compiled():
         logger.info("compiling kernels (first start only, up to half a minute)")
-
-
-P = TypeVar("P")
 
 
 class Run(Generic[P]):
