@@ -59,10 +59,7 @@ def counted_in_parts(
     distinct = np.empty((len(own), 1), dtype=np.uint64)
     counts = np.empty(len(own), dtype=no_counts.dtype)
     cells = np.empty((1 << _PART_BITS) + 1, dtype=np.int64)
-    longest = np.int64(0)
-    for part in range(1 << digit):
-        longest = max(longest, starts[part + 1] - starts[part])
-    room = np.empty(longest, dtype=np.uint64)
+    room = np.empty(np.diff(starts).max(), dtype=np.uint64)
     used = np.empty(1, dtype=np.int64)
     found = 0
     for part in range(1 << digit):

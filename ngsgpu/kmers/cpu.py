@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 
 from ngsgpu.jit import Integer, njit
 from ngsgpu.sequence.codec import AMBIGUOUS, CODES
-from ngsgpu.sequence.hashing import mix64
+from ngsgpu.sequence.hashing import find_slot, free_slot, mix64
 from ngsgpu.sequence.kmers import hash_row, roll, roll_words, unused_bits
-from ngsgpu.sequence.probe import find_slot, free_slot
 
 FIRST_SLOTS: Final = 1 << 10
 LINE_END: Final = 5

@@ -17,14 +17,7 @@ from ngsgpu.io.text.sample import ReadSample
 from ngsgpu.run.adapters import KNOWN, Adapters, find_adapters
 from ngsgpu.run.options import RunOptions
 from ngsgpu.run.trimming import warn_of_adapters
-from tests.support.adapters import (
-    TRUSEQ,
-    Pair,
-    pairs_of,
-    random_genome,
-    trimmed,
-    write_mates,
-)
+from tests.support.adapters import TRUSEQ, Pair, pairs_of, random_genome, trimmed, write_mates
 from tests.support.classify.world import make_world
 from tests.support.commands import Commands, read_json
 from tests.support.io.alignments import bam

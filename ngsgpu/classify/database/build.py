@@ -68,7 +68,13 @@ class Builder(Protocol):
         """
 
     def index(self, database: Database, number: int, sketches: list[Any]) -> Partition:
-        """Build the index of a partition."""
+        """Build the index of a partition.
+
+        Args:
+            database: of the partition.
+            number: of the partition.
+            sketches: see ``sketch``.
+        """
 
     def store(
         self,
@@ -106,7 +112,10 @@ def with_backend(
 ) -> _Result:
     """Run on the chosen backend, or on the CPU if it may take over.
 
-    A database built in memory is queried next, on the same GPUs if possible.
+    Args:
+        options: of the run.
+        work: builds or changes a database, from the beginning, by the options that it is given.
+        in_memory: whether the database is queried next, on the same GPUs if possible.
     """
     on_cpu = replace(options, backend="cpu")
     return on_backend(

@@ -18,13 +18,7 @@ from numpy.typing import NDArray
 from ngsgpu.kmers.counted import rows_by_digit, sorted_counts
 from ngsgpu.kmers.cpu import FIRST_SLOTS, add_kmers
 from ngsgpu.kmers.cpu_run import STRETCH, Counter, Counts
-from ngsgpu.kmers.long.superkmers import (
-    count_bin,
-    find_superkmers,
-    gathered,
-    into_bins,
-    run_words,
-)
+from ngsgpu.kmers.long.superkmers import count_bin, find_superkmers, gathered, into_bins, run_words
 from ngsgpu.kmers.runs import write_run
 from ngsgpu.kmers.stretches import Stretches
 from ngsgpu.pool import Shared, working
