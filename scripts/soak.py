@@ -378,6 +378,10 @@ def main(arguments: list[str] | None = None) -> int:
             if outcome.is_wrong:
                 print(f"WRONG {outcome.run.number}: {outcome.kind}: {outcome.told}", flush=True)
     left = in_memory() - before
+    patience = time.monotonic() + GRACE
+    while left and time.monotonic() < patience:
+        time.sleep(0.1)
+        left &= in_memory()  # chains that others run end at some time
     document = summary(outcomes, settings, time.monotonic() - began)
     document["left_in_memory"] = sorted(left)
     if settings.output:
