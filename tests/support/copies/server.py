@@ -95,7 +95,8 @@ def quicken_snakemake(folder: Path) -> None:
         folder: where copies find what others have made of a file; is not there yet.
     """
     import yaml
-    from snakemake import common, workflow
+    from snakemake import common, jobs, rules, workflow
+    from snakemake.sourcecache import LocalSourceFile
 
     folder.mkdir()
     translate = workflow.parse
@@ -106,8 +107,10 @@ def quicken_snakemake(folder: Path) -> None:
             code, count = translate(path, own, lines, rulecount=rulecount)
             return code, lines, count
 
-        with own.sourcecache.open(path) as file:
-            asked = path.get_path_or_uri(secret_free=True), file.read(), rulecount
+        place = path.get_path_or_uri(secret_free=True)
+        is_file = isinstance(path, LocalSourceFile)
+        with Path(place).open() if is_file else own.sourcecache.open(path) as file:
+            asked = place, file.read(), rulecount
         code, lines, count = remember(folder, asked, make)
         linemap.update(lines)
         return code, count
@@ -117,7 +120,8 @@ def quicken_snakemake(folder: Path) -> None:
             folder, (code, path, mode), lambda: compile(code, path, mode, dont_inherit=True)
         )
 
-    common.get_function_params = functools.cache(common.get_function_params)
+    looked = functools.cache(common.get_function_params)
+    common.get_function_params = rules.get_function_params = jobs.get_function_params = looked
     workflow.parse = parse
     workflow.compile = compile_once
     if yaml.__with_libyaml__:
