@@ -28,8 +28,8 @@ def test_corrections_equal_the_oracle(backend: str) -> None:
         seen.update(assert_equal(scenario, RunOptions(backend=backend)))
 
     # Which scenarios are drawn depends on the modules that are loaded, too: constants in them.
-    for number in range(5):
-        seed(number)(examples(200)(given(scenarios())(compare)))()
+    for number in range(20):
+        seed(number)(examples(50)(given(scenarios())(compare)))()
         if all(seen[name] >= count for name, count in least.items()):
             break
     assert {name: seen[name] for name in least if seen[name] < least[name]} == {}
