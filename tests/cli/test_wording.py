@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import inspect
 import logging
 import re
@@ -155,7 +156,12 @@ def test_what_the_core_names_in_backticks_are_parameters() -> None:
     assert not wrong, "\n".join(map(str, wrong))
 
 
-def _messages() -> Iterator[tuple[str, str]]:
+@functools.cache
+def _messages() -> list[tuple[str, str]]:
+    return list(_found_messages())
+
+
+def _found_messages() -> Iterator[tuple[str, str]]:
     """Texts in the code of the core, with their places; values in them become ``{}``."""
     for path in sorted(ROOT.rglob("*.py")):
         if path.relative_to(ROOT).parts[0] in SHELLS:
