@@ -127,15 +127,13 @@ def _into_cells(
     cells[:] = 0
     for i in range(begin, end):
         cells[np.int64((kmers[i, 0] << before) >> shift) + 1] += 1
-    largest = 0
-    for cell in range(1, len(cells)):
-        largest = max(largest, cells[cell])
+    largest = cells.max()
     place = places_of(cells)
     for i in range(begin, end):
         cell = np.int64((kmers[i, 0] << before) >> shift)
         out[place[cell]] = kmers[i, 0]
         place[cell] += 1
-    return largest
+    return int(largest)
 
 
 @njit(nogil=True, cache=True)
