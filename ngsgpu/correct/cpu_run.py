@@ -34,8 +34,11 @@ from ngsgpu.run.staged import CpuRun
 class Run(EditingRun[CorrectionParameters]):
     """A correction: ``read`` (or ``take``), ``fill_unknown``, ``count``, ``correct``, ``write``."""
 
-    def count(self) -> KmerSpectrum:
-        """The k-mer spectrum of the reads; chooses the k-mer length of the tables."""
+    def count(self) -> tuple[KmerSpectrum, float]:
+        """The k-mer spectrum of the reads and their coverage, reads per position.
+
+        That is given, or estimated from the spectrum. Chooses the k-mer length of the tables.
+        """
         bases, given = self.reads.bases, self.parameters
         minhash = given.for_reads(bases).minhash
         with self.timed("spectrum"):
@@ -43,7 +46,7 @@ class Run(EditingRun[CorrectionParameters]):
         coverage = given.coverage or max(1.0, estimate_coverage(spectrum))
         repeated = spectrum.share_above(minhash.max_bucket_size(coverage))
         self.parameters = given.for_reads(bases, repeated)
-        return spectrum
+        return spectrum, coverage
 
     @abstractmethod
     def correct(self, coverage: float) -> Corrections:
