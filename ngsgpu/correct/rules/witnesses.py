@@ -116,7 +116,7 @@ def keep_witnessed(
     if len(owner) == 0:
         return
     positions = ((edits[places] & EDIT_BITS) >> 2).astype(np.int32)
-    witnessed = _witnessed(asker, owner, positions, min(31, kmer_length(bases) + LONGER))
+    witnessed = witnessed_bases(asker, owner, positions, min(31, kmer_length(bases) + LONGER))
     edits[places[witnessed]] |= DOUBTFUL
     good = (edits[places] & GOOD) != 0
     classes[owner[witnessed & good]] |= np.uint8(OF_RARE_STRAIN)
@@ -188,10 +188,17 @@ def list_asked(
     return found
 
 
-def _witnessed(
+def witnessed_bases(
     asker: Asker, owner: NDArray[np.uint32], positions: NDArray[np.int32], k: int
 ) -> NDArray[np.bool_]:
-    """Whether other reads witness bases."""
+    """Whether other reads witness bases.
+
+    Args:
+        asker: of the reads.
+        owner: the reads that have the bases.
+        positions: of the bases in these.
+        k: length of the k-mers, odd.
+    """
     paired = asker.size[2]
     found = asker.kmers(owner, positions, k)
     kmers = distinct(found.kmers.reshape(-1).copy())
