@@ -32,7 +32,7 @@ from ngsgpu.sequence.codec import base_at
 from ngsgpu.sequence.kmers import distinct, roll
 
 MIXED: Final = 100
-"""One in so many reads has a rare allele, at least, in a run whose reads are asked."""
+"""In a run whose reads are asked, at least one in this many has a rare allele."""
 
 LONGER: Final = 2
 """Bases by which a k-mer is longer than those that find the neighbours of unknown bases: it must
@@ -107,7 +107,12 @@ def keep_witnessed(
 ) -> None:
     """Mark witnessed edits ``DOUBTFUL``, and reads with a good one as of a rare strain; in place.
 
-    Arguments are those of ``settle_doubtful``.
+    Args:
+        asker: asks the reads.
+        start: int64[reads], first edit of each read.
+        count: uint16[reads], its number of edits.
+        edits: uint32, with the bits that ``workspace`` describes.
+        classes: uint8[reads], with ``OF_RARE_STRAIN``.
     """
     reads, bases, paired = asker.size
     if MIXED * int(np.count_nonzero(classes >= OF_RARE_STRAIN)) < max(1, reads):
