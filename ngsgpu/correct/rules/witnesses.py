@@ -86,12 +86,24 @@ class Asker(Protocol):
         """Distinct k-mers for which there is memory; does not affect the result."""
 
     def kmers(self, reads: NDArray[np.uint32], positions: NDArray[np.int32], k: int) -> AskedKmers:
-        """The k-mers that hold some bases."""
+        """The k-mers that hold some bases.
+
+        Args:
+            reads: that have the bases.
+            positions: of the bases in these.
+            k: length of the k-mers, odd.
+        """
 
     def count(
         self, k: int, table: NDArray[np.uint64], ranks: NDArray[np.uint32], kmers: int
     ) -> NDArray[np.uint32]:
         """What all reads show of the k-mers of a table.
+
+        Args:
+            k: their length.
+            table: as of ``make_table``.
+            ranks: of the k-mer in each slot.
+            kmers: their number.
 
         Returns:
             uint32[kmers, 3, ``SEEN``], by the rank of the k-mer and the place of the base.
