@@ -16,7 +16,7 @@ from ngsgpu.align.rules import Rules
 from ngsgpu.correct import cpu
 from ngsgpu.correct.corrections import CorrectionCollector, Corrections
 from ngsgpu.correct.params import CorrectionParameters
-from ngsgpu.correct.rules.witnesses import ReadAsker
+from ngsgpu.correct.rules.cpu_witnesses import ReadAsker
 from ngsgpu.correct.workspace import Workspace, sampled_anchors, sampled_errors
 from ngsgpu.device.plan import Allocation
 from ngsgpu.jit import Integer

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from ngsgpu.correct import CorrectionParameters, MinhashParameters, RunOptions, correct_reads
-from ngsgpu.correct.rules import witnesses
-from ngsgpu.correct.rules.witnesses import Asker, ReadAsker, keep_witnessed, witnessed_bases
+from ngsgpu.correct.rules import cpu_witnesses
+from ngsgpu.correct.rules.cpu_witnesses import ReadAsker
+from ngsgpu.correct.rules.witnesses import Asker, keep_witnessed, witnessed_bases
 from ngsgpu.correct.workspace import ASKED, DOUBTFUL, GOOD, HIGH_QUALITY, OF_RARE_STRAIN
 from ngsgpu.readset import ReadSet
 from ngsgpu.readset.fill import fill_unknown
@@ -57,7 +58,7 @@ def test_witnesses_equal_the_oracle(
     random = Random(seed)
     letters, qualities = _random_reads(random)
     paired, bits = random.random() < 0.5, random.choice([8, 8, 2])
-    monkeypatch.setattr(witnesses, "KMERS_AT_A_TIME", random.choice([1, 7, 10_000]))
+    monkeypatch.setattr(cpu_witnesses, "KMERS_AT_A_TIME", random.choice([1, 7, 10_000]))
     reads = ReadSet.from_sequences(letters, qualities, paired=paired, quality_bits=bits)
     fill_unknown(reads)
     bases = [(read, at) for read, own in enumerate(letters) for at in range(len(own))]

@@ -1,4 +1,4 @@
-// Other reads with a base in the same surroundings; the reference is ngsgpu/correct/rules/witnesses.py.
+// Other reads with a base in the same surroundings; the reference is cpu_witnesses.py beside it.
 #include "ngsgpu/align/weights.cuh"
 #include "ngsgpu/readset/unknown.cuh"
 #include "ngsgpu/sequence/kmer.cuh"

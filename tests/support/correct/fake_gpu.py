@@ -23,7 +23,7 @@ from ngsgpu.align.alignment import quality_weights
 from ngsgpu.align.rules import RULES, Rules
 from ngsgpu.correct import CorrectionParameters, cpu, gpu_combine
 from ngsgpu.correct import gpu as correct_gpu
-from ngsgpu.correct.rules.witnesses import ReadAsker
+from ngsgpu.correct.rules.cpu_witnesses import ReadAsker
 from ngsgpu.correct.workspace import COUNTERS, LOW_QUALITY, OF_RARE_STRAIN, Workspace
 from ngsgpu.device import spread
 from ngsgpu.minhash import MinhashTables, build_tables
