@@ -352,6 +352,7 @@ MODULES = {
     "database_size": "database_size",
     "long_reads": "accuracy.long_reads",
     "depletion_long": "accuracy.depletion_long",
+    "whole_host": "whole_host",
 }
 """Of benchmarks, those that draw the table of their results, by schema."""
 
