@@ -11,13 +11,7 @@ from numpy.typing import NDArray
 
 from ngsgpu.correct.forests.forest import Second
 from ngsgpu.correct.rules.witnesses import Asker, keep_witnessed
-from ngsgpu.correct.workspace import (
-    DOUBTFUL,
-    EDIT_BITS,
-    HIGH_QUALITY,
-    LOW_QUALITY,
-    OF_RARE_STRAIN,
-)
+from ngsgpu.correct.workspace import DOUBTFUL, EDIT_BITS, HIGH_QUALITY, LOW_QUALITY, OF_RARE_STRAIN
 from ngsgpu.io.output.edits import Edits
 from ngsgpu.jit import njit
 
