@@ -313,7 +313,8 @@ def simulated_name(settings: dict[str, str]) -> str:
     """What the reads of a run of benchmarks.accuracy.simulated are."""
     file = settings["genome"].partition(".")[0]
     genus, _, species = file.partition("__")[0].partition("_")
-    of = f"*{genus[0].upper()}. {species}*" if species else "human, chr20"
+    is_human = genus.startswith("human")
+    of = "human, chr20" if is_human else f"*{genus[0].upper()}. {species}*"
     name = f"{of}, {settings['profile']}, {settings['length']}"
     if settings["unknown"] != "[0, 0]":
         name += ", N {} to {}".format(*json.loads(settings["unknown"]))

@@ -16,7 +16,7 @@ class Rules(NamedTuple):
     Ratios of mismatches to overlap are in thousandths and compared by cross-multiplication;
     supports are in 2^-20, weights in 2^-14. ``variant_reads`` reads with a base make it an allele,
     one more from each of ``variant_depths`` Q20 reads in the column on; 0 for none, as CARE. Up to
-    ``pair_depth`` Q20 reads in the column, two reads of Q30 do as well.
+    ``pair_depth`` Q20 reads in the column, two reads of Q30 do as well; -1 where they never do.
     """
 
     kmer: int

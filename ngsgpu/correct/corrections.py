@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.correct.forests.forest import Second
-from ngsgpu.correct.workspace import DOUBTFUL, HIGH_QUALITY, LOW_QUALITY, OF_RARE_STRAIN
+from ngsgpu.correct.rules.witnesses import Asker, keep_witnessed
+from ngsgpu.correct.workspace import DOUBTFUL, EDIT_BITS, HIGH_QUALITY, LOW_QUALITY, OF_RARE_STRAIN
 from ngsgpu.io.output.edits import Edits
 from ngsgpu.jit import njit
 
@@ -124,8 +125,13 @@ class CorrectionCollector:
         """Add votes, each for the read's corrected sequence with that hash."""
         count_votes(reads, hashes, len(reads), self._vote_hashes, self._vote_states)
 
-    def finish(self, counters: NDArray[np.int64]) -> Corrections:
-        """Combine; the collector is used up."""
+    def finish(self, counters: NDArray[np.int64], asker: Asker | None = None) -> Corrections:
+        """Combine; the collector is used up.
+
+        Args:
+            counters: the kernels' counters.
+            asker: asks the reads about bases of rare strains; None: none are asked.
+        """
         reads = _joined([reads for reads, _, _ in self._low], np.zeros(0, np.uint32))
         ends = _joined([ends for _, ends, _ in self._low], np.zeros((0, 2), np.int64))
         hashes = _joined([hashes for _, _, hashes in self._low], np.zeros((0, 2), np.uint64))
@@ -143,6 +149,8 @@ class CorrectionCollector:
         self._edit_start[reads[second]] = ends[second, 0]
         self._edit_count[reads[second]] = ends[second, 1] - ends[second, 0]
         edits = _joined(self._edits, np.zeros(0, np.uint32))
+        if asker is not None:
+            keep_witnessed(asker, self._edit_start, self._edit_count, edits, self._classes)
         settle_doubtful(self._edit_start, self._edit_count, edits, self._classes, self._paired)
         return Corrections(
             edit_start=self._edit_start,
@@ -174,7 +182,7 @@ def settle_doubtful(
     Args:
         start: int64[reads], first edit of each read.
         count: uint16[reads], its number of edits.
-        edits: uint32, with ``DOUBTFUL``, which none has afterwards.
+        edits: uint32, with ``DOUBTFUL`` and bits like it, which none has afterwards.
         classes: uint8[reads], with ``OF_RARE_STRAIN``.
         paired: whether mates follow each other.
     """
@@ -184,7 +192,7 @@ def settle_doubtful(
     concerned = np.flatnonzero(rare & (count > 0))
     for begin in range(0, len(concerned), READS_AT_ONCE):
         _leave_out(start, count, edits, concerned[begin : begin + READS_AT_ONCE])
-    np.bitwise_and(edits, ~DOUBTFUL, out=edits)
+    np.bitwise_and(edits, EDIT_BITS, out=edits)
 
 
 def _leave_out(

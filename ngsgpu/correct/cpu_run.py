@@ -16,6 +16,7 @@ from ngsgpu.align.rules import Rules
 from ngsgpu.correct import cpu
 from ngsgpu.correct.corrections import CorrectionCollector, Corrections
 from ngsgpu.correct.params import CorrectionParameters
+from ngsgpu.correct.rules.cpu_witnesses import ReadAsker
 from ngsgpu.correct.workspace import Workspace, sampled_anchors, sampled_errors
 from ngsgpu.device.plan import Allocation
 from ngsgpu.jit import Integer
@@ -34,8 +35,11 @@ from ngsgpu.run.staged import CpuRun
 class Run(EditingRun[CorrectionParameters]):
     """A correction: ``read`` (or ``take``), ``fill_unknown``, ``count``, ``correct``, ``write``."""
 
-    def count(self) -> KmerSpectrum:
-        """The k-mer spectrum of the reads; chooses the k-mer length of the tables."""
+    def count(self) -> tuple[KmerSpectrum, float]:
+        """The k-mer spectrum of the reads and their coverage, reads per position.
+
+        That is given, or estimated from the spectrum. Chooses the k-mer length of the tables.
+        """
         bases, given = self.reads.bases, self.parameters
         minhash = given.for_reads(bases).minhash
         with self.timed("spectrum"):
@@ -43,7 +47,7 @@ class Run(EditingRun[CorrectionParameters]):
         coverage = given.coverage or max(1.0, estimate_coverage(spectrum))
         repeated = spectrum.share_above(minhash.max_bucket_size(coverage))
         self.parameters = given.for_reads(bases, repeated)
-        return spectrum
+        return spectrum, coverage
 
     @abstractmethod
     def correct(self, coverage: float) -> Corrections:
@@ -60,8 +64,8 @@ class Run(EditingRun[CorrectionParameters]):
         return self.step("tables", "building tables", self.parameters.minhash.hashes, "tables")
 
 
-RESULT_BYTES_PER_READ = 1 + 8 + 1 + 8 + 2 + 4 * 2
-"""Class, votes (9 bytes), place of the edits, two edits."""
+RESULT_BYTES_PER_READ = 1 + 8 + 1 + 8 + 2 + 4 * 2 + 16
+"""Class, votes (9 bytes), place of the edits, two edits; k-mers that reads are asked about."""
 
 WORKSPACE_BYTES = 8 << 20
 """Bytes per thread for anchors with very many candidates."""
@@ -212,7 +216,7 @@ def correct_on_cpu(
         for _ in done:
             pass
     counters = np.stack([space.counters for space in spaces.things]).sum(axis=0, dtype=np.int64)
-    return collector.finish(counters)
+    return collector.finish(counters, ReadAsker(reads, threads))
 
 
 class CorrectionOnCpu(CpuRun[CorrectionParameters], Run):

@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from ngsgpu.correct.corrections import VOTES_THAT_DECIDE, Corrections, are_of_class, settle_doubtful
 from ngsgpu.correct.forests.forest import Second
 from ngsgpu.correct.gpu import RESULTS, AnchorCorrector
+from ngsgpu.correct.rules.gpu_witnesses import DeviceAsker
+from ngsgpu.correct.rules.witnesses import keep_witnessed
 from ngsgpu.correct.workspace import HIGH_QUALITY, LOW_QUALITY
 from ngsgpu.device.arena import room
 from ngsgpu.device.team import here
@@ -57,6 +59,7 @@ def combine(correctors: Sequence[AnchorCorrector], few: int = FEW) -> Correction
         numbers += own
     pieces = [piece for corrector in correctors for piece in corrector.edits]
     edits = np.concatenate(pieces) if pieces else np.zeros(0, dtype=np.uint32)
+    keep_witnessed(DeviceAsker(correctors[0].reads), edit_start, edit_count, edits, classes)
     settle_doubtful(edit_start, edit_count, edits, classes, correctors[0].reads.paired)
     counters = sum(here(corrector.counters).get().astype(np.int64) for corrector in correctors)
     return Corrections(

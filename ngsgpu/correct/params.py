@@ -256,9 +256,9 @@ class CorrectionParameters:
         from ngsgpu.align.rules import Rules
 
         if self.classic:
-            variants, depths, pair_depth = 0, (NEVER,) * 8, 0
+            variants, depths, pair_depth = 0, (NEVER,) * 8, -1
         elif self.keep_variants is not None:
-            variants, depths, pair_depth = self.keep_variants, (NEVER,) * 8, 0
+            variants, depths, pair_depth = self.keep_variants, (NEVER,) * 8, -1
         else:
             variants, depths = MIN_VARIANT_READS, variant_depths(error_rate)
             pair_depth = math.floor(3 * UNEXPLAINED_PAIR / good_error_rate)

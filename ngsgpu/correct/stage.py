@@ -18,7 +18,7 @@ from ngsgpu.io.inputs import plan_lanes
 from ngsgpu.io.paths import Paths
 from ngsgpu.io.text.reader import PhredOffset
 from ngsgpu.readset import ReadSet
-from ngsgpu.readset.kmers import KmerSpectrum, estimate_coverage
+from ngsgpu.readset.kmers import KmerSpectrum
 from ngsgpu.run.options import RunOptions
 from ngsgpu.run.read_set import OpenFiles, ReadSetDriver
 
@@ -63,8 +63,8 @@ def correct_files(
     def corrected(run: Run, files: OpenFiles) -> CorrectionStatistics:
         run.copy_inputs(files.lanes, files.outputs)
         run.fill_unknown()
-        spectrum = run.count()
-        coverage = _coverage(run.parameters, spectrum)
+        spectrum, coverage = run.count()
+        _tell_coverage(run.parameters, spectrum, coverage)
         corrections = run.correct(coverage)
         counts = run.write(files.lanes, corrections.all_edits, files.outputs)
         statistics = CorrectionStatistics.of(run, spectrum, coverage, corrections, counts)
@@ -83,11 +83,11 @@ def correct_files(
     )
 
 
-def _coverage(parameters: CorrectionParameters, spectrum: KmerSpectrum) -> float:
-    """The coverage given, or estimated; warns where it is too low."""
-    coverage = parameters.coverage
-    if coverage is None:
-        coverage = max(1.0, estimate_coverage(spectrum))
+def _tell_coverage(
+    parameters: CorrectionParameters, spectrum: KmerSpectrum, coverage: float
+) -> None:
+    """Log an estimated coverage, and warn of one that is too low."""
+    if parameters.coverage is None:
         logger.info("estimated coverage: %.1f", coverage)
     if coverage < USEFUL_COVERAGE and len(spectrum.count):
         logger.warning(
@@ -97,7 +97,6 @@ def _coverage(parameters: CorrectionParameters, spectrum: KmerSpectrum) -> float
             "estimated" if parameters.coverage is None else "given",
             USEFUL_COVERAGE,
         )
-    return coverage
 
 
 def _warn_of_differences_kept(statistics: CorrectionStatistics) -> None:
@@ -137,7 +136,8 @@ def correct_reads(
 
     def corrected(run: Run) -> tuple[Corrections, float]:
         run.fill_unknown()
-        coverage = _coverage(run.parameters, run.count())
+        spectrum, coverage = run.count()
+        _tell_coverage(run.parameters, spectrum, coverage)
         return run.correct(coverage), coverage
 
     return _DRIVER.run_reads(reads, corrected, parameters, options)

@@ -25,6 +25,16 @@ DOUBTFUL = np.uint32(1 << 31)
 """Bit of an edit that is left out if the read or its mate is of a rare strain: it may change a
 variant of the strain that no other read shows."""
 
+ASKED = np.uint32(1 << 30)
+"""Bit of an edit of a known base that so few reads cover that one may be all of a strain's: all
+reads may be asked about it (``rules.witnesses``)."""
+
+GOOD = np.uint32(1 << 29)
+"""Bit of such an edit of a base of Q20 or above."""
+
+EDIT_BITS = GOOD - np.uint32(1)
+"""Bits of an edit that are its position and base."""
+
 # Counters of a run, in this order (``ngsgpu.correct.stats``).
 (ANCHORS, ALONE, CROWDED, HIGH, LOW, FOUND, ALIGNED, KEPT, REFINED_AWAY, Q20_BASES,
  Q20_ERRORS, Q30_BASES, Q30_ERRORS) = range(13)  # fmt: skip
@@ -64,7 +74,7 @@ class Workspace(NamedTuple):
         columns: the MSA.
         ambiguous: uint8[max length], 1 where the anchor's own base is ambiguous.
         consensus: uint64, planes of a candidate's corrected sequence.
-        edits: uint32, position << 2 | base, and ``DOUBTFUL``; for each anchor its correction,
+        edits: uint32, position << 2 | base, and the bits above; for each anchor its correction,
             followed, for low quality, by its complete one or, with a forest, what that alone is
             sure of.
         edit_reads: uint32, anchors with a correction record, in the order of ``edits``.

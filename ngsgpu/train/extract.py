@@ -24,7 +24,6 @@ from ngsgpu.io.paths import Paths, listed
 from ngsgpu.io.reread import unchanged
 from ngsgpu.jit import Integer, njit
 from ngsgpu.minhash import build_tables
-from ngsgpu.readset.kmers import estimate_coverage
 from ngsgpu.run.options import RunOptions
 from ngsgpu.run.progress import Progress
 from ngsgpu.sequence.codec import AMBIGUOUS, CODES
@@ -129,9 +128,8 @@ def _record(
         if run.reads.reads == 0:
             raise InputError(in1[0], "it holds no reads", "give the simulated reads")
         run.fill_unknown()
-        estimated = max(1.0, estimate_coverage(run.count()))
+        _, coverage = run.count()
         reads, parameters = run.reads, run.parameters
-        coverage = parameters.coverage or estimated
         tables = build_tables(reads, parameters.minhash, threads=threads)
     # Trees that change nothing: they only have what they would decide on described.
     forests = Forests(no_trees(0), no_trees(0), fixed_coverage(coverage))

@@ -8,7 +8,7 @@
 #include "ngsgpu/readset/reads.cuh"
 
 constexpr int RARE = 50;  // of ngsgpu/correct/rules/decide.py
-constexpr uint32_t DOUBTFUL = 0x80000000u;  // of ngsgpu/correct/workspace.py
+constexpr uint32_t DOUBTFUL = 1u << 31, ASKED = 1u << 30, GOOD = 1u << 29;  // of workspace.py
 
 // Count the anchor's Q20 and Q30 bases, and those that differ from the consensus and are rare.
 __device__ __forceinline__ void count_errors(const Reads& reads, const Weight* weights,
@@ -82,20 +82,20 @@ __device__ __forceinline__ bool changes(const Reads& reads, const Weight* weight
     return support_of(msa, column, base) >= rules.position_support;
 }
 
-// Whether the anchor's base is known and may be of a rare strain: so few reads cover it that one may
-// be all of the strain's. Where the anchor itself has an allele of the strain (``rare``), others
-// that share it decide.
-__device__ __forceinline__ bool may_be_variant(const Reads& reads, const Weight* weights,
-                                               const Rules& rules, const Candidates& c,
-                                               const Msa& msa, const uint8_t* qualities,
-                                               const uint32_t* ambiguous, bool rare,
-                                               int position) {
-    if ((ambiguous[position >> 5] >> (position & 31)) & 1) return false;
-    if (q20_depth(msa, position + msa.margin) > rules.pair_depth) return false;
-    const int verdict = rare ? verdict_of_strain(reads, c, msa, position) : 0;
-    if (verdict != 0) return verdict > 0;
+// Bits of an edit of a known base that so few reads cover that one may be all of a strain's: whether
+// it may be a variant of the strain, by its quality. Where the anchor itself has an allele of the
+// strain (``rare``), others that share it decide.
+__device__ __forceinline__ uint32_t doubts(const Reads& reads, const Weight* weights,
+                                           const Rules& rules, const Candidates& c,
+                                           const Msa& msa, const uint8_t* qualities,
+                                           const uint32_t* ambiguous, bool rare, int position) {
+    if ((ambiguous[position >> 5] >> (position & 31)) & 1) return 0;
+    if (q20_depth(msa, position + msa.margin) > rules.pair_depth) return 0;
     const int weight = weights[quality_code(qualities, int(reads.quality_bits), position)];
-    return weight >= (rare ? Q20_WEIGHT : Q30_WEIGHT);
+    const int verdict = rare ? verdict_of_strain(reads, c, msa, position) : 0;
+    const bool may_be_variant =
+        verdict != 0 ? verdict > 0 : weight >= (rare ? Q20_WEIGHT : Q30_WEIGHT);
+    return ASKED | (weight >= Q20_WEIGHT ? GOOD : 0) | (may_be_variant ? DOUBTFUL : 0);
 }
 
 // Write an anchor's edits, in order of position, and its edited planes; return their number.
@@ -142,11 +142,10 @@ __device__ __forceinline__ int decide(const Reads& reads, const Weight* weights,
         if (!(own & bit)) continue;
         int before = __popc(own & (bit - 1));
         for (int word = 0; word < position >> 5; ++word) before += __popc(changed[word]);
-        const bool doubtful =
-            may_be_variant(reads, weights, rules, c, msa, qualities, ambiguous, rare, position);
         results.edits[block.edit_at + before] = (uint32_t(position) << 2) |
                                                 msa.consensus[position + msa.margin] |
-                                                (doubtful ? DOUBTFUL : 0);
+                                                doubts(reads, weights, rules, c, msa, qualities,
+                                                       ambiguous, rare, position);
     }
     return total;
 }

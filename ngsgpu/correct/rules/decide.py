@@ -14,7 +14,9 @@ from ngsgpu.align.rules import Rules
 from ngsgpu.correct.forests import features
 from ngsgpu.correct.forests.forest import NO_FOREST, accepts
 from ngsgpu.correct.workspace import (
+    ASKED,
     DOUBTFUL,
+    GOOD,
     Q20_BASES,
     Q20_ERRORS,
     Q30_BASES,
@@ -166,12 +168,9 @@ def may_be_variant(
 ) -> bool | np.bool:
     """Whether a known base may be of a rare strain, by its quality ``weight`` and other reads.
 
-    So few reads must cover it that one may be all of the strain's. Where the anchor itself has an
-    allele of the strain (``rare``), others that share it decide.
+    Where the anchor itself has an allele of the strain (``rare``), others that share it decide.
     """
     columns = work.columns
-    if msa.q20_depth(columns.sums, position + rules.margin) > rules.pair_depth:
-        return False
     verdict = 0
     if rare:
         verdict = verdict_of_strain(
@@ -209,7 +208,8 @@ def decide(
     ``high`` quality, and on the Q20 bases of crowded anchors: ``with_rules`` on what the rules
     leave, otherwise in their place.
 
-    An edit of a base that may be a strain's variant is ``DOUBTFUL``; ``rare``: the anchor has an
+    An edit of a base that so few reads cover that one may be all of a strain's is ``ASKED``, and of
+    Q20 ``GOOD``; one that may be the strain's variant is ``DOUBTFUL``. ``rare``: the anchor has an
     allele that few reads carry.
     """
     columns = work.columns
@@ -242,10 +242,14 @@ def decide(
         if changed:
             work.edits[edit] = np.uint32((position << 2) | columns.consensus[column])
             weight = weights[quality_code(reads, quality, position)]
-            if known and may_be_variant(
-                reads, rules, candidates, count, work, length, position, weight, rare
-            ):
-                work.edits[edit] |= DOUBTFUL
+            if known and msa.q20_depth(columns.sums, column) <= rules.pair_depth:
+                work.edits[edit] |= ASKED
+                if weight >= Q20_WEIGHT:
+                    work.edits[edit] |= GOOD
+                if may_be_variant(
+                    reads, rules, candidates, count, work, length, position, weight, rare
+                ):
+                    work.edits[edit] |= DOUBTFUL
             edit += 1
     return edit
 

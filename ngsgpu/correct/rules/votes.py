@@ -10,7 +10,7 @@ from ngsgpu.align.alleles import carries_allele
 from ngsgpu.align.rules import Rules
 from ngsgpu.correct.forests import features
 from ngsgpu.correct.forests.forest import NO_FOREST, accepts
-from ngsgpu.correct.workspace import DOUBTFUL, Workspace
+from ngsgpu.correct.workspace import EDIT_BITS, Workspace
 from ngsgpu.jit import Integer, njit
 from ngsgpu.readset import ReadArrays
 from ngsgpu.readset.cpu import plane_start, quality_code, quality_start, read_length
@@ -38,7 +38,7 @@ def edited_hash(
     for word in range(2 * words):
         work.consensus[word] = reads.planes[start + word]
     for i in range(edit, end):
-        edit_made = work.edits[i] & ~DOUBTFUL
+        edit_made = work.edits[i] & EDIT_BITS
         set_base(work.consensus, 0, words, edit_made >> 2, edit_made & 3)
     return hash_sequence(work.consensus, 0, length)
 

@@ -11,7 +11,7 @@ from ngsgpu.align.gap import find_gap
 from ngsgpu.correct import Corrections, cpu
 from ngsgpu.correct.forests.forest import NO_FOREST
 from ngsgpu.correct.rules import decide, votes
-from ngsgpu.correct.workspace import DOUBTFUL, Workspace
+from ngsgpu.correct.workspace import EDIT_BITS, Workspace
 from ngsgpu.minhash import build_tables
 from ngsgpu.readset import ReadSet
 from ngsgpu.readset.cpu import read_length
@@ -165,7 +165,7 @@ def kept_reads(candidates: Alignments, count: int) -> list[int]:
 
 
 def as_edits(edits: np.ndarray) -> dict[int, str]:
-    plain = edits & ~DOUBTFUL
+    plain = edits & EDIT_BITS
     return {int(edit) >> 2: "ACGT"[int(edit) & 3] for edit in plain}
 
 

@@ -21,8 +21,9 @@ import pytest
 
 from ngsgpu.align.alignment import quality_weights
 from ngsgpu.align.rules import RULES, Rules
-from ngsgpu.correct import CorrectionParameters, cpu
+from ngsgpu.correct import CorrectionParameters, cpu, gpu_combine
 from ngsgpu.correct import gpu as correct_gpu
+from ngsgpu.correct.rules.cpu_witnesses import ReadAsker
 from ngsgpu.correct.workspace import COUNTERS, LOW_QUALITY, OF_RARE_STRAIN, Workspace
 from ngsgpu.device import spread
 from ngsgpu.minhash import MinhashTables, build_tables
@@ -233,6 +234,7 @@ class FakeGpus:
         monkeypatch.setattr(minhash_gpu, "KERNELS", kernels)
         monkeypatch.setattr(correct_gpu, "KERNELS", SimpleNamespace(of=lambda reads: kernels))
         monkeypatch.setattr(gpu_run, "fill_unknown_on_gpu", fill_on_host)
+        monkeypatch.setattr(gpu_combine, "DeviceAsker", lambda reads: ReadAsker(reads.to_host(), 1))
         monkeypatch.setattr(gpu_divided, "can_spread", lambda devices: self.linked)
         monkeypatch.setattr(spread, "SpreadMemory", self._spread)
         return self

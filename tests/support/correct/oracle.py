@@ -27,6 +27,7 @@ from tests.support.correct.alignment import (
     support,
     units,
 )
+from tests.support.correct.witnesses import is_witnessed
 from tests.support.minhash.oracle import Placement, reverse_complement
 
 Q20 = quality_weight(20)
@@ -39,7 +40,7 @@ class Decision:
 
     ``own`` are the edits of its correction, ``complete`` those that would make it the consensus;
     ``votes`` are corrected sequences for other reads. With a ``rare`` allele in the read or its
-    mate, bases at the ``doubtful`` positions stay.
+    mate, bases at the ``doubtful`` positions stay; all reads may be asked about those ``asked``.
     """
 
     quality: str
@@ -47,6 +48,7 @@ class Decision:
     complete: dict[int, str]
     rare: bool
     doubtful: set[int]
+    asked: set[int]
     votes: list[tuple[int, str]] = field(default_factory=list)
 
 
@@ -265,12 +267,14 @@ class Corrector(Aligner):
         """A decision with these edits."""
         votes = self.votes(anchor, columns, kept) if quality == "high" else []
         self.counts["high"] += quality == "high"
-        rare, doubtful = self.doubts(anchor, columns, kept)
+        rare, doubtful, asked = self.doubts(anchor, columns, kept)
         standing = self.standing(anchor, columns, quality)
-        return Decision(standing, own, complete, rare, doubtful, votes)
+        return Decision(standing, own, complete, rare, doubtful, asked, votes)
 
-    def doubts(self, anchor: int, columns: Columns, kept: list[Candidate]) -> tuple[bool, set[int]]:
-        """Whether the read has a rare allele, and where it may have variants of its own."""
+    def doubts(
+        self, anchor: int, columns: Columns, kept: list[Candidate]
+    ) -> tuple[bool, set[int], set[int]]:
+        """Whether the read has a rare allele, where it has variants of its own, and may have."""
         own, alleles = self.reads[anchor], self.alleles(anchor, columns, kept)
         known = [i for i in range(len(own.bases)) if i not in own.ambiguous]
         rare = [
@@ -279,16 +283,18 @@ class Corrector(Aligner):
         ]  # fmt: skip
         relatives = [c for c in kept if any(c.base_at(i) == own.bases[i] for i in rare)]
         doubtful = set()
-        for position in known:
-            if not self.pair_suffices(sum(cell.q20 for cell in columns[position].values())):
-                continue
+        asked = {
+            position for position in known
+            if self.pair_suffices(sum(cell.q20 for cell in columns[position].values()))
+        }  # fmt: skip
+        for position in asked:
             theirs = {c.base_at(position) for c in relatives}
             if consensus(columns[position]) in theirs:
                 continue
             needed = 0 if own.bases[position] in theirs else Q20 if rare else Q30
             if own.weights[position] >= needed:
                 doubtful.add(position)
-        return bool(rare), doubtful
+        return bool(rare), doubtful, asked
 
     def standing(self, anchor: int, columns: Columns, quality: str) -> str:
         """The correction of a read with a gap stands as one of high quality does."""
@@ -350,15 +356,37 @@ class Corrector(Aligner):
         for decision in decisions:
             for read, sequence in decision.votes if decision else []:
                 votes[read].append(sequence)
-        edits, outcomes = [], []
+        ends = [self.outcome(number, own, votes[number]) for number, own in enumerate(decisions)]
+        outcomes, edits = [outcome for outcome, _ in ends], [taken for _, taken in ends]
+        self.ask(decisions, edits)
+        left = []
         for number, decision in enumerate(decisions):
-            outcome, taken = self.outcome(number, decision, votes[number])
-            outcomes.append(outcome)
             group = [decision, decisions[number ^ 1]] if self.paired else [decision]
+            taken = edits[number]
             if decision and any(own and own.rare for own in group):
                 taken = {at: base for at, base in taken.items() if at not in decision.doubtful}
-            edits.append(taken)
-        return Result(edits, outcomes, dict(self.counts))
+            left.append(taken)
+        return Result(left, outcomes, dict(self.counts))
+
+    def ask(self, decisions: list[Decision | None], edits: list[dict[int, str]]) -> None:
+        """Let all reads witness bases that would be changed, if one in 100 has a rare allele."""
+        rare = {number for number, own in enumerate(decisions) if own and own.rare}
+        if 100 * len(rare) < len(self.reads):
+            return
+        asked = [
+            (number, at)
+            for number, own in enumerate(decisions)
+            for at in edits[number]
+            if own and at in own.asked
+        ]
+        good = {(number, at) for number, at in asked if self.reads[number].weights[at] >= Q20}
+        fragments = {number >> self.paired for number in rare | {number for number, _ in good}}
+        for number, at in asked:
+            own = decisions[number]
+            near = own and number >> self.paired in fragments
+            if own and near and is_witnessed(self.reads, self.paired, number, at):
+                own.doubtful.add(at)
+                own.rare = own.rare or (number, at) in good
 
     def outcome(
         self, number: int, decision: Decision | None, votes: list[str]

@@ -1,0 +1,100 @@
+"""Asks the reads on a GPU about bases that would be changed; see ``witnesses``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ngsgpu.align.alignment import quality_weights
+from ngsgpu.correct.rules.witnesses import AskedKmers, nothing_seen
+from ngsgpu.device.arena import room
+from ngsgpu.device.cuda.kernels import THREADS, KernelModule, grid_for
+
+if TYPE_CHECKING:
+    from ngsgpu.readset.gpu import DeviceReadSet
+
+KERNELS: Final = KernelModule("ngsgpu.correct.rules", "witnesses.cu")
+
+BYTES_PER_KMER: Final = 256
+"""At most, of a table, ranks and what is seen; also room for the arrays of as many bases."""
+
+_FEWEST: Final = 1 << 10
+_MOST: Final = 1 << 22
+_BLOCKS_PER_MULTIPROCESSOR: Final = 16
+
+
+@dataclass(frozen=True)
+class DeviceAsker:
+    """An ``Asker`` on the current GPU."""
+
+    reads: DeviceReadSet
+
+    @property
+    def size(self) -> tuple[int, int, bool]:
+        """See ``Asker``."""
+        return self.reads.reads, self.reads.bases, self.reads.paired
+
+    @property
+    def kmers_at_a_time(self) -> int:
+        """See ``Asker``."""
+        free = room()
+        return _MOST if free is None else min(_MOST, max(_FEWEST, free // BYTES_PER_KMER))
+
+    def kmers(self, reads: NDArray[np.uint32], positions: NDArray[np.int32], k: int) -> AskedKmers:
+        """See ``Asker``."""
+        found = AskedKmers.allocate(len(reads))
+        step = self.kmers_at_a_time
+        for begin in range(0, len(reads), step):
+            part = slice(begin, min(begin + step, len(reads)))
+            own = AskedKmers(found.kmers[part], found.places[part], found.ends[part])
+            self._find(reads[part], positions[part], k, own)
+        return found
+
+    def _find(
+        self, reads: NDArray[np.uint32], positions: NDArray[np.int32], k: int, found: AskedKmers
+    ) -> None:
+        import cupy
+
+        there = [cupy.empty(own.shape, dtype=own.dtype) for own in found]
+        self._launch(
+            "find_asked",
+            len(reads),
+            np.int64(len(reads)),
+            cupy.asarray(reads),
+            cupy.asarray(positions),
+            np.int32(k),
+            *there,
+        )
+        for array, own in zip(there, found, strict=True):
+            array.get(out=own)
+
+    def count(
+        self, k: int, table: NDArray[np.uint64], ranks: NDArray[np.uint32], kmers: int
+    ) -> NDArray[np.uint32]:
+        """See ``Asker``."""
+        import cupy
+
+        seen, ambiguous = cupy.asarray(nothing_seen(kmers)), self.reads.ambiguous_struct()
+        self._launch(
+            "count_witnesses",
+            self.reads.reads,
+            np.int64(self.reads.reads),
+            np.int32(self.reads.paired),
+            ambiguous,
+            cupy.asarray(quality_weights(self.reads.quality_bits)),
+            np.int32(k),
+            cupy.asarray(table),
+            np.uint64(len(table) - 1),
+            cupy.asarray(ranks),
+            seen,
+        )
+        return np.asarray(cupy.asnumpy(seen))
+
+    def _launch(self, kernel: str, threads: int, *arguments: Any) -> None:
+        """Launch a kernel with a thread for each of a number of things, none of them for none."""
+        if threads:
+            grid = grid_for(threads, THREADS, _BLOCKS_PER_MULTIPROCESSOR)
+            KERNELS.launch(kernel, grid, (THREADS,), (self.reads.struct, *arguments))

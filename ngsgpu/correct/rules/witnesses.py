@@ -1,0 +1,262 @@
+"""Asks all reads about bases that would be changed: where others witness them, they are variants.
+
+A read of a rare strain may be aligned with none that shows the same variant, because those overlap
+it little or have errors. All reads are asked then: three k-mers of the read that hold the base,
+first, in the middle or last, are looked up in every read. The base is witnessed if another fragment
+with another end has one of them, as few reads as a rare allele may have, and one of these, or the
+read itself, has the base at Q30 or above.
+
+A witnessed base of Q20 or above tells that its read is of a rare strain, as an allele does; in
+reads of such strains and their mates, every witnessed base stays. Only runs are asked in which
+enough reads have a rare allele: elsewhere two errors that meet are as frequent as such variants.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ngsgpu.align.alleles import RARE_READS
+from ngsgpu.correct.workspace import ASKED, DOUBTFUL, EDIT_BITS, GOOD, OF_RARE_STRAIN
+from ngsgpu.jit import njit
+from ngsgpu.readset.fill import NONE, kmer_length, make_table, slot_of
+from ngsgpu.sequence.kmers import distinct
+
+MIXED: Final = 100
+"""In a run whose reads are asked, at least one in this many has a rare allele."""
+
+LONGER: Final = 2
+"""Bases by which a k-mer is longer than those that find the neighbours of unknown bases: it must
+not be found elsewhere by chance."""
+
+PLACES: Final = 3
+"""Of the base in the k-mer: first, in the middle, last."""
+
+SEEN: Final = 6
+"""Of the reads that have a k-mer with the base at Q20 or above: how many, of them at Q30, the first
+and the last fragment, the least and the greatest end."""
+
+_NEVER: Final = np.uint32(0xFFFF_FFFF)
+
+
+class AskedKmers(NamedTuple):
+    """The k-mers that hold the bases asked about, a column for each place.
+
+    Attributes:
+        kmers: uint64[bases, 3], canonical; ``NONE`` where the read ends before.
+        places: uint8[bases, 3], of the base in the canonical k-mer.
+        ends: uint32[bases, 3], 2 x the base's position in the read + 1 if the canonical k-mer is
+            on the other strand: equal for reads that begin together.
+    """
+
+    kmers: NDArray[np.uint64]
+    places: NDArray[np.uint8]
+    ends: NDArray[np.uint32]
+
+    @classmethod
+    def allocate(cls, bases: int) -> AskedKmers:
+        """None yet."""
+        shape = (bases, PLACES)
+        return cls(np.full(shape, NONE), np.zeros(shape, np.uint8), np.zeros(shape, np.uint32))
+
+
+class Asker(Protocol):
+    """How a backend does the work; ``cpu_witnesses.ReadAsker`` is the reference."""
+
+    @property
+    def size(self) -> tuple[int, int, bool]:
+        """Numbers of reads and of bases, and whether mates follow each other."""
+
+    @property
+    def kmers_at_a_time(self) -> int:
+        """Distinct k-mers for which there is memory; does not affect the result."""
+
+    def kmers(self, reads: NDArray[np.uint32], positions: NDArray[np.int32], k: int) -> AskedKmers:
+        """The k-mers that hold some bases.
+
+        Args:
+            reads: that have the bases.
+            positions: of the bases in these.
+            k: length of the k-mers, odd.
+        """
+
+    def count(
+        self, k: int, table: NDArray[np.uint64], ranks: NDArray[np.uint32], kmers: int
+    ) -> NDArray[np.uint32]:
+        """What all reads show of the k-mers of a table.
+
+        Args:
+            k: their length.
+            table: as of ``make_table``.
+            ranks: of the k-mer in each slot.
+            kmers: their number.
+
+        Returns:
+            uint32[kmers, 3, ``SEEN``], by the rank of the k-mer and the place of the base.
+        """
+
+
+def keep_witnessed(
+    asker: Asker,
+    start: NDArray[np.int64],
+    count: NDArray[np.uint16],
+    edits: NDArray[np.uint32],
+    classes: NDArray[np.uint8],
+) -> None:
+    """Mark witnessed edits ``DOUBTFUL``, and reads with a good one as of a rare strain; in place.
+
+    Args:
+        asker: asks the reads.
+        start: int64[reads], first edit of each read.
+        count: uint16[reads], its number of edits.
+        edits: uint32, with the bits that ``workspace`` describes.
+        classes: uint8[reads], with ``OF_RARE_STRAIN``.
+    """
+    reads, bases, paired = asker.size
+    if MIXED * int(np.count_nonzero(classes >= OF_RARE_STRAIN)) < max(1, reads):
+        return
+    owner, places = _asked(start, count, edits, classes, paired)
+    if len(owner) == 0:
+        return
+    positions = ((edits[places] & EDIT_BITS) >> 2).astype(np.int32)
+    witnessed = witnessed_bases(asker, owner, positions, min(31, kmer_length(bases) + LONGER))
+    edits[places[witnessed]] |= DOUBTFUL
+    good = (edits[places] & GOOD) != 0
+    classes[owner[witnessed & good]] |= np.uint8(OF_RARE_STRAIN)
+
+
+def _asked(
+    start: NDArray[np.int64],
+    count: NDArray[np.uint16],
+    edits: NDArray[np.uint32],
+    classes: NDArray[np.uint8],
+    paired: bool,
+) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+    """Reads and places of the edits that all reads are asked about.
+
+    They are those of fragments that are of a rare strain, or have a good one that may show it.
+    """
+    fragments = np.zeros((len(count) >> paired) + 1, dtype=np.bool_)
+    mark_fragments(start, count, edits, classes, int(paired), fragments)
+    nothing = np.zeros(0, dtype=np.uint32), np.zeros(0, dtype=np.int64)
+    found = list_asked(start, count, edits, int(paired), fragments, *nothing)
+    owner, places = np.empty(found, dtype=np.uint32), np.empty(found, dtype=np.int64)
+    list_asked(start, count, edits, int(paired), fragments, owner, places)
+    return owner, places
+
+
+@njit(nogil=True, cache=True)
+def mark_fragments(
+    start: NDArray[np.int64],
+    count: NDArray[np.uint16],
+    edits: NDArray[np.uint32],
+    classes: NDArray[np.uint8],
+    paired: int,
+    fragments: NDArray[np.bool_],
+) -> None:
+    """Mark the fragments that are of a rare strain, or have a good edit that may show it."""
+    for read in range(len(count)):
+        concerned = classes[read] >= OF_RARE_STRAIN
+        for i in range(start[read], start[read] + count[read]):
+            concerned |= edits[i] & GOOD != 0
+        fragments[read >> paired] |= concerned
+
+
+@njit(nogil=True, cache=True)
+def list_asked(
+    start: NDArray[np.int64],
+    count: NDArray[np.uint16],
+    edits: NDArray[np.uint32],
+    paired: int,
+    fragments: NDArray[np.bool_],
+    owner: NDArray[np.uint32],
+    places: NDArray[np.int64],
+) -> int:
+    """Write read and place of each edit to be asked about, of marked fragments.
+
+    Returns:
+        Their number; no more are written than there is room for.
+    """
+    found = 0
+    for read in range(len(count)):
+        if not fragments[read >> paired]:
+            continue
+        for i in range(start[read], start[read] + count[read]):
+            if edits[i] & ASKED == 0:
+                continue
+            if found < len(owner):
+                owner[found] = read
+                places[found] = i
+            found += 1
+    return found
+
+
+def witnessed_bases(
+    asker: Asker, owner: NDArray[np.uint32], positions: NDArray[np.int32], k: int
+) -> NDArray[np.bool_]:
+    """Whether other reads witness bases.
+
+    Args:
+        asker: of the reads.
+        owner: the reads that have the bases.
+        positions: of the bases in these.
+        k: length of the k-mers, odd.
+    """
+    paired = asker.size[2]
+    found = asker.kmers(owner, positions, k)
+    kmers = distinct(found.kmers.reshape(-1).copy())
+    kmers = kmers[: np.searchsorted(kmers, NONE)]
+    witnessed = np.zeros(len(owner), dtype=np.bool_)
+    fragments = owner >> np.uint32(paired)
+    step = asker.kmers_at_a_time
+    for first in range(0, len(kmers), step):
+        some = kmers[first : first + step]
+        table = make_table(some)
+        ranks = np.zeros(len(table), dtype=np.uint32)
+        rank_kmers(table, some, ranks)
+        seen = asker.count(k, table, ranks, len(some))
+        judge(found, fragments, some[0], some[-1], table, ranks, seen, witnessed)
+    return witnessed
+
+
+@njit(nogil=True, cache=True)
+def rank_kmers(
+    table: NDArray[np.uint64], kmers: NDArray[np.uint64], ranks: NDArray[np.uint32]
+) -> None:
+    """Write the rank of each k-mer of a table beside it."""
+    for rank in range(len(kmers)):
+        ranks[slot_of(table, kmers[rank])] = rank
+
+
+@njit(nogil=True, cache=True)
+def judge(
+    found: AskedKmers,
+    fragments: NDArray[np.uint32],
+    least: np.uint64,
+    most: np.uint64,
+    table: NDArray[np.uint64],
+    ranks: NDArray[np.uint32],
+    seen: NDArray[np.uint32],
+    witnessed: NDArray[np.bool_],
+) -> None:
+    """Mark the bases that reads with one of the k-mers from ``least`` to ``most`` witness."""
+    for base in range(len(fragments)):
+        for column in range(PLACES):
+            kmer = found.kmers[base, column]
+            if kmer < least or kmer > most:
+                continue
+            show = seen[ranks[slot_of(table, kmer)], found.places[base, column]]
+            if show[0] == 0 or show[0] > RARE_READS or show[1] == 0:
+                continue
+            own, end = fragments[base], found.ends[base, column]
+            if (show[2] != own or show[3] != own) and (show[4] != end or show[5] != end):
+                witnessed[base] = True
+
+
+def nothing_seen(kmers: int) -> NDArray[np.uint32]:
+    """uint32[kmers, 3, ``SEEN``] before any read is looked at."""
+    seen = np.zeros((kmers, PLACES, SEEN), dtype=np.uint32)
+    seen[..., 2] = seen[..., 4] = _NEVER
+    return seen
