@@ -235,7 +235,7 @@ def classify(
     blocks = []
     for mates in lane.batches(threads=2, phred_offset="auto", chunk_bytes=256 << 20):
         block = engine.find_candidates(queries_of(mates, lane))
-        seen.add(block.candidates, engine.expected_hits(block))
+        seen.add(block.candidates, engine.expected_hits(block), block.features)
         names = [label_of(name.decode()) for name in mates[0].names()]
         blocks.append((block, [truth[name] for name in names]))
     accepted = None

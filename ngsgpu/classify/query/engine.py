@@ -17,6 +17,7 @@ from ngsgpu.classify.database.database import Database, Partition
 from ngsgpu.classify.database.targets import Labels
 from ngsgpu.classify.index.index import check_blocks
 from ngsgpu.classify.params import PER_MILLION, QueryParameters, QueryRules
+from ngsgpu.classify.params.sketch import ALL_KEYS
 from ngsgpu.classify.query.cpu import (
     BLOCK_BITS,
     PartitionArrays,
@@ -108,10 +109,11 @@ class Engine:
         return QueryRules(
             min_hits=parameters.hits_needed(self.sketch),
             near_hits=parameters.hits_near(self.sketch),
+            few_hits=parameters.few_hits * self.sketch.kept // ALL_KEYS,
             unit=scale.unit,
             chance=scale.chance,
             difference=round(parameters.hit_difference * PER_MILLION),
-            confidence=round(parameters.confidence * left_by_errors * PER_MILLION),
+            confidence=round(parameters.least_share(self.sketch) * left_by_errors * PER_MILLION),
             species_confidence=round(parameters.species_confidence * PER_MILLION),
             insert_size=parameters.insert_size,
             lowest=lowest,
@@ -196,7 +198,7 @@ class Engine:
         features = np.diff(key_start)
         length2 = second.length if queries.paired else np.zeros(len(queries), dtype=np.int32)
         bases = first.length.astype(np.int64) + length2
-        span = 2 + np.maximum(bases, self.rules.insert_size) // rules.stride
+        span = 2 + np.maximum(bases, self.rules.span_of(paired=queries.paired)) // rules.stride
         location = np.empty(int(key_start[-1]), dtype=np.int64)
         count = np.empty(int(key_start[-1]), dtype=np.int64)
         ends = np.empty(int(features.max(initial=0)), dtype=np.int64)
