@@ -17,8 +17,8 @@ can. So, before reads are called:
    others than it has alone, half of them or more with another species of its family that passes,
    and a third or less as many alone as that one, is explained by it and does not: its reads come
    from sequences that a strain of the other species has in common with it. Nor does one with few
-   reads (10, or a 500th of all). A genus is accepted if a species of at least ``genus_identity`` that no species of
-   another genus explains is in it. Sequences without a species are accepted.
+   reads (10, or a 500th of all). A genus is accepted if a species of at least ``genus_identity``
+   that no species of another genus explains is in it. Sequences without a species are accepted.
    With ``max_accident``, a species does not pass either if as many reads are likelier than that
    when the reads of all species that do not pass are spread over the database by length.
 
@@ -202,8 +202,7 @@ class SpeciesEvidence:
             below = np.cumsum(counts)
             ranks = [(reads - 1) // 2 + step * math.isqrt(reads) for step in (-1, 0, 1)]
             places = (
-                np.searchsorted(below, min(max(rank, 0), reads - 1), side="right")
-                for rank in ranks
+                np.searchsorted(below, min(max(rank, 0), reads - 1), side="right") for rank in ranks
             )
         low, middle, high = ((2 * int(place) + 1) / (2 * (SHARES - 1)) for place in places)
         return low, middle, high
@@ -337,8 +336,10 @@ def _count(  # type: ignore[no-untyped-def]
                 counts[mine, OWN] += 1
             continue
         near = 1
-        while near < target.shape[1] and target[i, near] >= 0 and (
-            np.int64(hits[i, near]) * PER_MILLION > near_to(hits[i, 0], rules)
+        while (
+            near < target.shape[1]
+            and target[i, near] >= 0
+            and (np.int64(hits[i, near]) * PER_MILLION > near_to(hits[i, 0], rules))
         ):
             near += 1
         for j in range(near):

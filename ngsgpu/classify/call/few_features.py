@@ -111,9 +111,7 @@ def _differences() -> NDArray[np.float64]:
     return low[:-1] / low[-1]
 
 
-def _of_features(
-    features: int, steps: int, probability: NDArray[np.float64]
-) -> NDArray[np.int64]:
+def _of_features(features: int, steps: int, probability: NDArray[np.float64]) -> NDArray[np.int64]:
     """See ``smaller``: of reads with as many features, by hits in steps; int64[steps + 1, shares].
 
     Args:

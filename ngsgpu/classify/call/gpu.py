@@ -17,8 +17,9 @@ from ngsgpu.device.cuda.structs import Struct
 from ngsgpu.device.pinned import to_device
 
 KERNELS: Final = KernelModule("ngsgpu.classify.call", "first_pass.cu")
-_CALL_RULES: Final = ("min_hits", "near_hits", "few_hits", "unit", "chance", "difference", "confidence",
-                      "species_confidence", "lowest", "highest", "best_alone")  # fmt: skip
+_CALL_RULES: Final = ("min_hits", "near_hits", "few_hits", "unit", "chance", "difference",
+                      "confidence", "species_confidence", "lowest", "highest",
+                      "best_alone")  # fmt: skip
 
 RULES: Final = Struct(__name__, "Rules", {
     "lineages": "const int32_t*",

@@ -80,9 +80,7 @@ def verdicts(
         reads = int(found.reads[at])
         if reads == 0:
             break
-        low, middle, high = (
-            _identity(share, found.kept, kmer) for share in evidence.interval(at)
-        )
+        low, middle, high = (_identity(share, found.kept, kmer) for share in evidence.interval(at))
         note = ""
         if not found.enough[at]:
             note = "few reads"
