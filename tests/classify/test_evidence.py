@@ -374,3 +374,19 @@ def test_a_species_is_explained_only_by_one_that_it_shares_reads_with(taxonomy: 
         add(evidence, [*rows, *[shared] * 40], 11, 21)
         levels.append(int(evidence.accepted(EvidenceParameters(), KMER).level[shigella]))
     assert levels[0] < ACCEPTED and levels[1] == ACCEPTED
+
+
+def test_a_fraction_of_the_features_gives_identities_with_wider_intervals(
+    taxonomy: Taxonomy,
+) -> None:
+    """Two of four features are found of each read, in a database with a quarter of them."""
+    thin = RULES._replace(unit=4 * 112, chance=112, min_hits=2)
+    evidence = SpeciesEvidence(nodes(taxonomy), taxonomy.ranked_lineages(), thin)
+    add(evidence, [[(3, 2)]] * 30 + [[(3, 4)]] * 60, 4, 5)
+    found = evidence.findings(EvidenceParameters(), KMER)
+    species = int(np.flatnonzero(found.reads)[0])
+    assert found.reads.sum() == 90
+    low, middle, high = evidence.interval(species)
+    assert low < middle < high <= 1
+    assert found.medians[species] == pytest.approx(min(middle, 1) * PER_MILLION)
+    assert 0.7 < evidence.found() < 0.9

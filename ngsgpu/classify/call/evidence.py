@@ -197,14 +197,17 @@ class SpeciesEvidence:
             # Ranks among what is expected have a standard deviation of sqrt(1 / 12) at most.
             width = round(PER_MILLION / math.sqrt(3 * reads))
             own = counts[None, :CLASSES]
-            places = (last_above(own, self.found(), _SHARES, more) for more in (width, 0, -width))
+            places = [
+                int(last_above(own, self.found(), _SHARES, more)[0]) for more in (width, 0, -width)
+            ]
         else:
             below = np.cumsum(counts)
             ranks = [(reads - 1) // 2 + step * math.isqrt(reads) for step in (-1, 0, 1)]
-            places = (
-                np.searchsorted(below, min(max(rank, 0), reads - 1), side="right") for rank in ranks
-            )
-        low, middle, high = ((2 * int(place) + 1) / (2 * (SHARES - 1)) for place in places)
+            places = [
+                int(np.searchsorted(below, min(max(rank, 0), reads - 1), side="right"))
+                for rank in ranks
+            ]
+        low, middle, high = ((2 * place + 1) / (2 * (SHARES - 1)) for place in places)
         return low, middle, high
 
     def kept_by_errors(self, parameters: EvidenceParameters, kmer: int) -> int:
