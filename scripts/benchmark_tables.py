@@ -350,6 +350,7 @@ MODULES = {
     "trimming": "peers.trimming",
     "database_size": "database_size",
     "long_reads": "accuracy.long_reads",
+    "classification_lengths": "accuracy.classification_lengths",
     "depletion_long": "accuracy.depletion_long",
 }
 """Of benchmarks, those that draw the table of their results, by schema."""

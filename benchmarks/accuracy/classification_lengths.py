@@ -187,21 +187,43 @@ def shown(own: dict[str, Any]) -> list[str]:
     return [f"{own[rank]['precision']:.3f}, {own[rank]['sensitivity']:.3f}" for rank in RANKS]
 
 
+def named(name: str) -> str:
+    """A database for people."""
+    kind, _, share = name.partition(" ")
+    if kind == "fraction":
+        return "all features" if share == "1" else f"`--fraction {share}`"
+    return "Kraken 2.1.2" + (f", the bytes of {share}" if share else "")
+
+
 def table(document: dict[str, Any]) -> str:
-    """A row for each set, kind of reads and size: ngsgpu beside Kraken 2."""
-    rows = [["set", "reads", "database", "species", "genus", "Kraken 2: species", "genus"]]
-    beside = {"fraction 1": "kraken2", "fraction 0.25": "kraken2 0.25",
-              "fraction 0.125": "kraken2 0.125"}  # fmt: skip
-    for part, own in document["sets"].items():
-        databases = own["databases"]
-        for which in ("all", "without twins"):
-            for name, peer in beside.items():
-                for kind in databases[name]["kinds"]:
-                    values = shown(databases[name]["kinds"][kind][which])
-                    peers = shown(databases[peer]["kinds"][kind][which])
-                    label = part if which == "all" else f"{part}, without twins"
-                    rows.append([label, kind, name, *values, *peers])
-    return markdown(rows, names=3)
+    """Sets of reads by database, then kinds of reads: ngsgpu beside Kraken 2."""
+    sets = document["sets"]
+    rows = [["", "index, MB", *(f"{part}: {rank}" for part in sets for rank in RANKS)]]
+    for which in ("all", "without twins"):
+        for name in sets["check"]["databases"]:
+            own = [part["databases"][name] for part in sets.values()]
+            cells = [cell for one in own for cell in shown(one["kinds"]["all"][which])]
+            label = named(name) + (", without twins" if which != "all" else "")
+            rows.append([label, ", ".join(f"{one['bytes'] / 1e6:.0f}" for one in own), *cells])
+    tables = [markdown(rows, names=2)]
+    for name, peers in (
+        ("fraction 1", ("kraken2",)), ("fraction 0.25", ("kraken2 0.25", "kraken2 0.125"))
+    ):  # fmt: skip
+        programs = (name, *peers)
+        rows = [["reads", "database", *(f"{part}: {rank}" for part in ("check", "check again")
+                                        for rank in RANKS),
+                 *(f"without twins: {rank}" for rank in RANKS)]]  # fmt: skip
+        for kind in LENGTHS:
+            for program in programs:
+                parts = [sets[part]["databases"][program]["kinds"][kind]
+                         for part in ("check", "check again")]  # fmt: skip
+                cells = [cell for one in parts for cell in shown(one["all"])]
+                rest = " and ".join
+                apart = [rest(pair) for pair in zip(*(shown(one["without twins"]) for one in parts),
+                                                    strict=True)]  # fmt: skip
+                rows.append([kind, named(program), *cells, *apart])
+        tables.append(markdown(rows, names=2))
+    return "\n".join(tables)
 
 
 def main() -> int:
