@@ -4,8 +4,10 @@
         --pairs 15.3e6 -t 16 --backends cuda -o out.json
 
 References are given genomes and mutated copies of them (``harness.copies``), each a separate
-strain; reads are pairs of 2 x 100 bases of the given genomes, in plain files and .gz, with
-``--wrong`` of the bases substituted. Whole processes are measured, inputs in the page cache.
+strain, or with a larger ``--changed`` as far apart as species; with ``--rounds N`` those of the
+first round are built, and those of the others added, so that only the sequences of one round are on
+the disk at a time. Reads are pairs of 2 x 100 bases of the given genomes, in plain files and .gz,
+with ``--wrong`` of the bases substituted. Whole processes are measured, inputs in the page cache.
 Backends must call all reads alike, otherwise the exit status is 1.
 """
 
@@ -13,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import statistics
 import subprocess
 import sys
@@ -26,14 +29,14 @@ from typing import Any, Final
 
 import numpy as np
 
-from benchmarks.harness.copies import records_of, write_copies
+from benchmarks.harness.copies import CHANGED, records_of, write_copies
 from benchmarks.harness.document import head, run_in
 from benchmarks.harness.drawn import fastq, mates, substitute
 from benchmarks.harness.measuring import ROOT, apart, measure
 from benchmarks.harness.tables import markdown
 
 SCHEMA: Final = "ngsgpu.benchmark.database_scale"
-SCHEMA_VERSION: Final = 1
+SCHEMA_VERSION: Final = 2
 LENGTH: Final = 100
 FRAGMENT: Final = 350
 AT_ONCE: Final = 100_000
@@ -80,35 +83,48 @@ def make_reads(settings: argparse.Namespace, work: Path) -> None:
                     path.unlink()
 
 
+def build(settings: argparse.Namespace, work: Path, options: list[str]) -> dict[str, Any]:
+    """Build the databases, round by round; what was measured, and the bytes of the references."""
+    own: dict[str, Any] = {"fasta_bytes": 0, "builds": {name: [] for name in settings.backends}}
+    partitions = ["--partitions", str(settings.partitions)]
+    for number in range(settings.rounds):
+        (work / "fa").mkdir()
+        files = apart(
+            write_copies, settings.references, settings.copies, work / "fa",
+            changed=settings.changed, number=number,
+        )  # fmt: skip
+        own["fasta_bytes"] += sum(path.stat().st_size for path in files)
+        for backend, builds in own["builds"].items():
+            command = ["ngsgpu", "db", "add" if number else "build", "fa", "-d", f"{backend}.db"]
+            command += [*partitions, *options, "--backend", backend]
+            if not number:
+                command += ["--fraction", str(settings.fraction)]
+            taken = measure(command, work)
+            paths = (work / f"{backend}.db").rglob("*")
+            builds.append({"bytes": sum(path.stat().st_size for path in paths), **asdict(taken)})
+            print(f"build, {backend}: {taken.wall_s:.1f} s", file=sys.stderr, flush=True)
+        shutil.rmtree(work / "fa")
+    return own
+
+
 def run(settings: argparse.Namespace, work: Path) -> dict[str, Any]:
     """Measure everything; the document."""
     settings.references = [path.resolve() for path in settings.references]
-    (work / "fa").mkdir()
-    files = apart(write_copies, settings.references, settings.copies, work / "fa")
-    apart(make_reads, settings, work)
     options = ["-q", "-t", str(settings.threads)]
+    shown = "copies", "changed", "rounds", "fraction", "partitions", "pairs", "wrong", "threads"
     document: dict[str, Any] = {
         **head(SCHEMA, SCHEMA_VERSION),
-        "settings": {
-            name: getattr(settings, name)
-            for name in ("copies", "partitions", "pairs", "wrong", "threads")
-        },
+        "settings": {name: getattr(settings, name) for name in shown},
         "references": len(settings.references),
-        "fasta_bytes": sum(path.stat().st_size for path in files),
-        "builds": {},
+        **build(settings, work, options),
         "runs": {},
         "differences": [],
     }
-    build = ["ngsgpu", "db", "build", "fa", "--partitions", str(settings.partitions), *options]
+    apart(make_reads, settings, work)
     calls: dict[str, bytes] = {}
     for backend in settings.backends:
-        database = f"{backend}.db"
-        taken = measure([*build, "-d", database, "--backend", backend], work)
-        size = sum(path.stat().st_size for path in (work / database).rglob("*"))
-        document["builds"][backend] = {"bytes": size, **asdict(taken)}
-        print(f"build, {backend}: {taken.wall_s:.1f} s", file=sys.stderr, flush=True)
         for form, ending in FORMS.items():
-            command = ["ngsgpu", "classify", "-d", database, "-i", f"1.{ending}"]
+            command = ["ngsgpu", "classify", "-d", f"{backend}.db", "-i", f"1.{ending}"]
             command += ["-I", f"2.{ending}", "-o", "calls.tsv", "--backend", backend, *options]
             runs = []
             for _ in range(settings.repeats):
@@ -125,7 +141,8 @@ def run(settings: argparse.Namespace, work: Path) -> dict[str, Any]:
 def table(document: dict[str, Any]) -> str:
     """Rows are builds, then runs."""
     rows = [["", "wall, s", "CPU, s", "host, GB", "GPU, GB"]]
-    builds = {f"build, {name}": [own] for name, own in document["builds"].items()}
+    builds = {f"build, {name}": own[:1] for name, own in document["builds"].items()}
+    builds |= {f"add, {name}": own[1:] for name, own in document["builds"].items() if own[1:]}
     for name, runs in (builds | document["runs"]).items():
         wall = statistics.median(one["wall_s"] for one in runs)
         cpu = statistics.median(one["user_s"] + one["system_s"] for one in runs)
@@ -144,8 +161,11 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     )
     add = parser.add_argument
     add("--references", type=Path, nargs="+", required=True, help="genomes, FASTA or .gz")
-    add("--copies", type=int, default=446, help="mutated ones of each genome")
-    add("--partitions", type=int, default=8)
+    add("--copies", type=int, default=446, help="mutated ones of each genome, a round")
+    add("--changed", type=float, default=CHANGED, help="share of a copy's bases drawn again")
+    add("--rounds", type=int, default=1, help="each with as many copies and partitions")
+    add("--fraction", type=float, default=1.0, help="of the features that are kept")
+    add("--partitions", type=int, default=8, help="of each round")
     add("--pairs", type=lambda word: int(float(word)), default=15_300_000)
     add("--wrong", type=float, default=0.013, help="share of substituted bases in the reads")
     add("--backends", nargs="+", choices=("cpu", "cuda"), default=["cuda"])

@@ -4,22 +4,29 @@
 
 The host is random but for families of repeats as long and as many as Alu and L1 elements; half of
 the pairs (2 x 100 bases) are of it, with ``--wrong`` of the bases substituted, half are random.
-Reads are .gz, outputs too. The same reads are depleted of the first ``--part`` bases alone, whose
-index stays in the caches of a CPU. Whole processes are measured, inputs in the page cache.
+Outputs have the form of the reads. The same reads are depleted of the first ``--part`` bases alone,
+whose index stays in the caches of a CPU. deacon takes part if it is on the PATH, with its index and
+with the same one frozen into a filter. Whole processes are measured, in turn, inputs in the page
+cache; ``own_s`` is what a program says itself: ngsgpu without the start of Python, deacon without
+loading its index.
 """
 
 from __future__ import annotations
 
 import argparse
 import filecmp
+import gzip
+import hashlib
 import json
 import os
+import shutil
 import statistics
 import sys
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
+from itertools import islice
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, Final
@@ -28,11 +35,12 @@ import numpy as np
 
 from benchmarks.harness.document import head, run_in
 from benchmarks.harness.drawn import LETTERS, fastq, mates, substitute
-from benchmarks.harness.measuring import ROOT, measure
+from benchmarks.harness.measuring import ROOT, apart, measure
 from benchmarks.harness.tables import markdown
+from benchmarks.peers import deacon
 
 SCHEMA: Final = "ngsgpu.benchmark.whole_host"
-SCHEMA_VERSION: Final = 1
+SCHEMA_VERSION: Final = 2
 CHROMOSOME: Final = 130_000_000
 REPEATS: Final = ((300, 350, 0.12), (6_000, 16, 0.1))
 """Families: length, copies a million bases, share of substitutions, as of Alu and L1."""
@@ -41,6 +49,42 @@ LINE: Final = 80
 
 LENGTH: Final = 100
 FRAGMENT: Final = 350
+
+WHOLE: Final = "whole"
+INDEXES: Final = {WHOLE: [], "whole, one in 8": ["--one-in", "8"], "part": []}
+"""Of which sequences, and with which options of ``ngsgpu deplete-index``."""
+
+FORMS: Final = {"gz": ".fq.gz", "plain": ".fq"}
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A run that is measured.
+
+    Attributes:
+        name: of the index, the program or backend, and the form of the reads.
+        command: with the names of ``outputs`` in it.
+        outputs: of both mates.
+        told: what the program writes about its run.
+        like: name of the case that must write the same bytes; "" if none has to.
+    """
+
+    name: str
+    command: list[str]
+    outputs: list[Path]
+    told: Path
+    like: str = ""
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether ngsgpu runs."""
+        return self.command[0] != deacon.DEACON
+
+    def own_seconds(self) -> float:
+        """The run's time by the program's own clock."""
+        if self.is_ours:
+            return float(json.loads(self.told.read_text())["time_s"]["total"])
+        return deacon.own_seconds(self.told)
 
 
 def make_chromosome(path: Path, bases: int, seed: int) -> Path:
@@ -86,8 +130,8 @@ def draw(chromosome: Path, pairs: int, seed: int, wrong: float, prefix: Path) ->
     return paths
 
 
-def make(settings: argparse.Namespace, work: Path) -> tuple[list[Path], list[Path]]:
-    """Chromosomes, and the files of first and of second mates."""
+def make(settings: argparse.Namespace, work: Path) -> list[Path]:
+    """Write the reads, 1.fq.gz and 2.fq.gz, and plain; the files of the chromosomes."""
     count = -(-settings.bases // CHROMOSOME)
     sizes = [min(CHROMOSOME, settings.bases - i * CHROMOSOME) for i in range(count)]
     names = [work / f"chr{i + 1}.fa" for i in range(count)]
@@ -97,64 +141,171 @@ def make(settings: argparse.Namespace, work: Path) -> tuple[list[Path], list[Pat
         prefixes = [work / f"reads{i}" for i in range(count)]
         wrong = [settings.wrong] * count
         drawn = list(pool.map(draw, chromosomes, shares, range(count), wrong, prefixes))
-    reads = [work / "1.fq.gz", work / "2.fq.gz"]
-    for mate, path in enumerate(reads):
-        with path.open("wb") as file:
-            for files in drawn:
-                file.write(files[mate].read_bytes())
-    return chromosomes, reads
+        for mate in (0, 1):
+            join([files[mate] for files in drawn], work / f"{mate + 1}{FORMS['gz']}")
+        if "plain" in settings.forms:
+            packed = [work / f"{mate}{FORMS['gz']}" for mate in (1, 2)]
+            list(pool.map(inflate, packed, [path.with_suffix("") for path in packed]))
+    return chromosomes
+
+
+def join(files: Sequence[Path], whole: Path) -> Path:
+    """Write files one after the other; the file."""
+    with whole.open("wb") as target:
+        for path in files:
+            with path.open("rb") as source:
+                shutil.copyfileobj(source, target, 1 << 24)
+    return whole
+
+
+def inflate(packed: Path, plain: Path) -> None:
+    """Write what a .gz file holds."""
+    with gzip.open(packed) as source, plain.open("wb") as target:
+        shutil.copyfileobj(source, target, 1 << 24)
+
+
+def index_all(
+    settings: argparse.Namespace, work: Path, chromosomes: list[Path], document: dict[str, Any]
+) -> list[Case]:
+    """Index the hosts by all programs; what is to be run with the indexes."""
+    whole = join(chromosomes, work / "whole.fa")
+    part = work / "part.fa"
+    with whole.open("rb") as file:
+        part.write_bytes(file.read(settings.part * 81 // 80))
+
+    def measured(name: str, command: list[str], index: Path) -> None:
+        taken = measure(command, work)
+        document["indexes"][name] = {"bytes": index.stat().st_size, **asdict(taken)}
+        print(f"index of {name}: {taken.wall_s:.1f} s", file=sys.stderr, flush=True)
+
+    cases = []
+    for name in settings.indexes:
+        index = work / f"{name.replace(', ', '_').replace(' ', '_')}.idx"
+        files = [part] if name == "part" else chromosomes
+        measured(name, ngsgpu_index(files, index, settings.threads) + INDEXES[name], index)
+        cases += ngsgpu_cases(settings, work, name, index)
+        if INDEXES[name] or not deacon.is_here():
+            continue
+        theirs, frozen = index.with_suffix(".minimizers"), index.with_suffix(".frozen")
+        files = [part] if name == "part" else [whole]
+        command = deacon.index_command(files[0], theirs, settings.threads)
+        measured(f"{name}, deacon", command, theirs)
+        cases += deacon_cases(settings, work, f"{name}, deacon", theirs)
+        if name == WHOLE:
+            measured(f"{name}, deacon, frozen", deacon.freeze_command(theirs, frozen), frozen)
+            cases += deacon_cases(settings, work, f"{name}, deacon, frozen", frozen)
+    return cases
+
+
+def ngsgpu_index(files: Sequence[Path], index: Path, threads: int) -> list[str]:
+    """Write our index."""
+    options = ["-o", str(index), "-t", str(threads), "--quiet"]
+    return ["ngsgpu", "deplete-index", *map(str, files), *options]
+
+
+def paths_of(
+    settings: argparse.Namespace, work: Path, name: str
+) -> Iterator[tuple[str, list[Path], list[Path]]]:
+    """By form of the reads: the name of a case, its inputs and its outputs."""
+    for form in settings.forms if name.startswith(WHOLE) else ("gz",):
+        end = FORMS[form]
+        inputs, outputs = ([work / f"{which}{mate}{end}" for mate in (1, 2)] for which in ("", "o"))
+        yield name if form == "gz" else f"{name}, {form}", inputs, outputs
+
+
+def ngsgpu_cases(settings: argparse.Namespace, work: Path, name: str, index: Path) -> list[Case]:
+    """Our runs with an index, by all backends."""
+    cases: list[Case] = []
+    for backend in settings.backends:
+        for case, inputs, outputs in paths_of(settings, work, f"{name}, {backend}"):
+            told = work / "stats.json"
+            command = ["ngsgpu", "deplete", "-d", str(index), "--backend", backend]
+            for word, path in zip(("-i", "-I", "-o", "-O"), inputs + outputs, strict=True):
+                command += [word, str(path)]
+            command += ["--stats", str(told), "-t", str(settings.threads), "--quiet"]
+            like = case.replace(f", {backend}", f", {settings.backends[0]}")
+            cases.append(Case(case, command, outputs, told, like))
+    return cases
+
+
+def deacon_cases(settings: argparse.Namespace, work: Path, name: str, index: Path) -> list[Case]:
+    """Runs of deacon with an index."""
+    told = work / "summary.json"
+    return [
+        Case(
+            case,
+            deacon.deplete_command(index, inputs, outputs, told, settings.threads),
+            outputs,
+            told,
+        )
+        for case, inputs, outputs in paths_of(settings, work, name)
+    ]
+
+
+def look(paths: Sequence[Path]) -> tuple[int, int, list[str]]:
+    """The host's reads in the first output, which have even numbers, the others; sums of files."""
+    with gzip.open(paths[0]) if paths[0].suffix == ".gz" else paths[0].open("rb") as file:
+        odd = [name.split(None, 1)[0][-1] & 1 for name in islice(file, 0, None, 4)]
+    sums = []
+    for path in paths:
+        with path.open("rb") as file:
+            sums.append(hashlib.file_digest(file, "sha256").hexdigest())
+    return len(odd) - sum(odd), sum(odd), sums
+
+
+def run_all(
+    settings: argparse.Namespace, work: Path, cases: list[Case], document: dict[str, Any]
+) -> None:
+    """Measure all cases in turn, each round from another one on, and look at the outputs once."""
+    sums: dict[str, list[str]] = {}
+    for number in range(settings.repeats):
+        first = number % len(cases)
+        for case in cases[first:] + cases[:first]:
+            os.sync()
+            taken = measure(case.command, work)
+            print(f"{case.name}: {taken.wall_s:.2f} s", file=sys.stderr, flush=True)
+            own = document["runs"].setdefault(case.name, {"runs": []})
+            own["runs"].append({**asdict(taken), "own_s": case.own_seconds()})
+            if number == 0:
+                own["written_bytes"] = sum(path.stat().st_size for path in case.outputs)
+                own["host_left"], own["others_kept"], sums[case.name] = apart(look, case.outputs)
+            for path in case.outputs:
+                path.unlink()
+    for case in cases:
+        if case.like and sums[case.name] != sums[case.like]:
+            document["differences"].append(f"{case.name}, and {case.like}")
 
 
 def run(settings: argparse.Namespace, work: Path) -> dict[str, Any]:
     """Measure everything; the document."""
-    chromosomes, reads = make(settings, work)
-    threads = ["-t", str(settings.threads), "--quiet"]
+    chromosomes = make(settings, work)
+    names = ("bases", "part", "pairs", "wrong", "threads")
+    share = settings.pairs // len(chromosomes)
     document: dict[str, Any] = {
         **head(SCHEMA, SCHEMA_VERSION),
-        "settings": {
-            name: getattr(settings, name) for name in ("bases", "part", "pairs", "wrong", "threads")
+        "settings": {name: getattr(settings, name) for name in names},
+        "pairs": {
+            "host": -(-share // 2) * len(chromosomes),
+            "others": share // 2 * len(chromosomes),
         },
-        "bytes": sum(path.stat().st_size for path in reads),
+        "bytes": {
+            form: sum((work / f"{mate}{FORMS[form]}").stat().st_size for mate in (1, 2))
+            for form in settings.forms
+        },
         "indexes": {},
         "runs": {},
         "differences": [],
     }
-    part = work / "part.fa"
-    with chromosomes[0].open("rb") as file:
-        part.write_bytes(file.read(settings.part * 81 // 80))
-    for name, files, options in (
-        ("whole", chromosomes, []),
-        ("whole, one in 8", chromosomes, ["--one-in", "8"]),
-        ("part", [part], []),
-    ):
-        index = work / f"{name.replace(', ', '_').replace(' ', '_')}.idx"
-        taken = measure(
-            ["ngsgpu", "deplete-index", *map(str, files), "-o", str(index), *options, *threads],
-            work,
-        )
-        document["indexes"][name] = {"bytes": index.stat().st_size, **asdict(taken)}
-        print(f"index of {name}: {taken.wall_s:.1f} s", file=sys.stderr, flush=True)
-        outputs: dict[str, list[bytes]] = {}
-        for backend in settings.backends:
-            command = ["ngsgpu", "deplete", "-d", str(index), "-i", "1.fq.gz", "-I", "2.fq.gz"]
-            command += ["-o", "o1.fq.gz", "-O", "o2.fq.gz", "--stats", "stats.json", *threads]
-            runs = []
-            for _ in range(settings.repeats):
-                os.sync()
-                runs.append(asdict(measure([*command, "--backend", backend], work)))
-            stats = json.loads((work / "stats.json").read_text())
-            document["runs"][f"{name}, {backend}"] = {"runs": runs, "reads": stats["reads"]}
-            outputs[backend] = [(work / f"o{mate}.fq.gz").read_bytes() for mate in (1, 2)]
-            print(f"{name}, {backend}: {runs[-1]['wall_s']:.2f} s", file=sys.stderr, flush=True)
-        if any(own != outputs[settings.backends[0]] for own in outputs.values()):
-            document["differences"].append(f"backends, index of {name}")
+    if deacon.is_here():
+        document["deacon"] = deacon.version()
+    run_all(settings, work, index_all(settings, work, chromosomes, document), document)
     for memory in settings.memory:
-        index, name = work / "little.idx", f"whole, --memory {memory}"
-        command = ["ngsgpu", "deplete-index", *map(str, chromosomes), "-o", str(index), *threads]
+        index, name = work / "little.idx", f"{WHOLE}, --memory {memory}"
+        command = ngsgpu_index(chromosomes, index, settings.threads)
         taken = measure([*command, "--memory", memory], work)
         document["indexes"][name] = {"bytes": index.stat().st_size, **asdict(taken)}
         print(f"index of {name}: {taken.wall_s:.1f} s", file=sys.stderr, flush=True)
-        if not filecmp.cmp(index, work / "whole.idx", shallow=False):
+        if not filecmp.cmp(index, work / f"{WHOLE}.idx", shallow=False):
             document["differences"].append(f"index of {name}")
     return document
 
@@ -166,15 +317,22 @@ def table(document: dict[str, Any]) -> str:
         cpu = own["user_s"] + own["system_s"]
         cells = [own["bytes"] / 1e9, own["wall_s"], cpu, own["peak_rss_bytes"] / 1e9]
         rows.append([name, *(f"{cell:.2f}" for cell in cells)])
-    runs = [["index, backend", "wall, s", "CPU, s", "host, GB", "GPU, GB", "of the host found"]]
+    runs = [["index, program", "wall, s", "its own clock, s", "Gbp/s", "CPU, s", "host, GB",
+             "GPU, GB", "host's pairs left per million", "others lost per million"]]  # fmt: skip
+    pairs = document["pairs"]
+    gigabases = 2 * LENGTH * sum(pairs.values()) / 1e9
     for name, own in document["runs"].items():
-        wall = statistics.median(one["wall_s"] for one in own["runs"])
+        wall, clock = (
+            statistics.median(one[key] for one in own["runs"]) for key in ("wall_s", "own_s")
+        )
         cpu = statistics.median(one["user_s"] + one["system_s"] for one in own["runs"])
         memory = max(one["peak_rss_bytes"] for one in own["runs"]) / 1e9
         device = max(one["peak_device_bytes"] or 0 for one in own["runs"]) / 1e9
-        found = own["reads"]["host"] / (own["reads"]["total"] / 2)
-        cells = [f"{wall:.2f}", f"{cpu:.1f}", f"{memory:.2f}", f"{device:.2f}", f"{found:.5f}"]
-        runs.append([name, *cells])
+        left = 1e6 * own["host_left"] / pairs["host"] if name.startswith(WHOLE) else None
+        lost = 1e6 * (1 - own["others_kept"] / pairs["others"])
+        runs.append([name, f"{wall:.2f}", f"{clock:.2f}", f"{gigabases / wall:.3f}", f"{cpu:.1f}",
+                     f"{memory:.2f}", f"{device:.2f}", "" if left is None else f"{left:,.0f}",
+                     f"{lost:,.0f}"])  # fmt: skip
     return markdown(rows, names=1) + "\n" + markdown(runs, names=1)
 
 
@@ -190,6 +348,8 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     add("--part", type=lambda word: int(float(word)), default=5_000_000, help="of a small host")
     add("--pairs", type=lambda word: int(float(word)), default=4_000_000)
     add("--wrong", type=float, default=0.013, help="share of wrong bases in the reads")
+    add("--indexes", nargs="+", choices=list(INDEXES), default=list(INDEXES))
+    add("--forms", nargs="+", choices=list(FORMS), default=["gz"], help="of the reads")
     add("--backends", nargs="+", choices=("cpu", "cuda"), default=["cpu"])
     add("-t", "--threads", type=int, default=os.cpu_count() or 1)
     add("--memory", nargs="*", default=[], help="budgets with which the whole is indexed again")

@@ -352,6 +352,7 @@ MODULES = {
     "long_reads": "accuracy.long_reads",
     "classification_lengths": "accuracy.classification_lengths",
     "depletion_long": "accuracy.depletion_long",
+    "whole_host": "whole_host",
 }
 """Of benchmarks, those that draw the table of their results, by schema."""
 

@@ -1,19 +1,16 @@
 """Share of a host's reads, and of microbes', that depletion finds; beside deacon.
 
     python -m benchmarks.accuracy.depletion --host host.fa.gz --microbes GENOMES \
-        --reads NAME=R1.fq.gz,R2.fq.gz --deacon host.idx -o out.json
+        --reads NAME=R1.fq.gz,R2.fq.gz -o out.json
 
 Pairs of 2 x 100 bases with 0.3 % errors are simulated from the halves of the host, whose bases were
 substituted at several rates, and from every second genome: one half ``chosen`` on, the other half
-``checked`` on. ``--reads`` adds real ones. ``--deacon`` names an index of the same host, made by
-`deacon index build`; deacon has to be on the PATH.
+``checked`` on. ``--reads`` adds real ones. deacon takes part if it is on the PATH.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import subprocess
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -22,6 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.harness.document import head, write_document
+from benchmarks.harness.measuring import measure
+from benchmarks.peers import deacon
 from ngsgpu.deplete import IndexParameters, RunOptions, build_index, deplete_files
 from ngsgpu.io.text.reader import read_batches
 
@@ -100,9 +99,9 @@ def found_by_ngsgpu(index: Path, files: list[Path], out: Path) -> int:
 def found_by_deacon(index: Path, files: list[Path], out: Path) -> int:
     """The same, by deacon with its defaults."""
     summary = out.with_suffix(".json")
-    command = ["deacon", "filter", "-d", index, *files, "-o", out, "-s", summary, "-q"]
-    subprocess.run(list(map(str, command)), check=True)
-    return int(json.loads(summary.read_text())["seqs_removed"]) // len(files)
+    outputs = [out, out.with_suffix(".2")][: len(files)]
+    measure(deacon.deplete_command(index, files, outputs, summary, threads=2), out.parent)
+    return deacon.taken_out(summary) // len(files)
 
 
 def main() -> None:
@@ -111,7 +110,6 @@ def main() -> None:
     parser.add_argument("--host", type=Path, required=True)
     parser.add_argument("--microbes", type=Path, required=True, help="folder of genomes")
     parser.add_argument("--reads", action="append", default=[], metavar="NAME=R1,R2")
-    parser.add_argument("--deacon", type=Path, help="its index of the host")
     parser.add_argument("-o", "--out", type=Path, required=True)
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
@@ -120,8 +118,9 @@ def main() -> None:
         index = build_index([given.host], parameters, options=RunOptions(threads=2))
         index.save(folder / "host.idx")
         programs: dict[str, Any] = {"ngsgpu": (found_by_ngsgpu, folder / "host.idx")}
-        if given.deacon:
-            programs["deacon"] = (found_by_deacon, given.deacon)
+        if deacon.is_here():
+            measure(deacon.index_command(given.host, folder / "deacon.idx", threads=2), folder)
+            programs["deacon"] = (found_by_deacon, folder / "deacon.idx")
 
         def measured(files: list[Path], of: str, units: int) -> dict[str, Any]:
             found = {
@@ -158,7 +157,10 @@ def main() -> None:
             files = [Path(path) for path in paths.split(",")]
             units = sum(len(batch) for batch in read_batches(files[0], phred_offset=33))
             rows.append({"role": "checked", "host": None} | measured(files, label, units))
-    write_document({**head(), "index": index.describe(), "rows": rows}, given.out)
+    document = {**head(), "index": index.describe(), "rows": rows}
+    if deacon.is_here():
+        document["deacon"] = deacon.version()
+    write_document(document, given.out)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import random
+import shutil
 from dataclasses import replace
 from itertools import islice, product
 from pathlib import Path
@@ -202,7 +203,7 @@ def test_adding_to_the_last_partition_is_building_at_once(
 
 
 def test_adding_partitions_does_not_touch_the_others(
-    world: World, database: Database, tmp_path: Path
+    world: World, database: Database, tmp_path: Path, backend: str
 ):
     common = {"taxonomy": world.taxonomy, "maps": [world.map]}
     path = tmp_path / "grown"
@@ -213,16 +214,39 @@ def test_adding_partitions_does_not_touch_the_others(
         **common,  # type: ignore[arg-type]
     )
     old = (path / "partition-0000-0001" / "entries.npy").stat().st_mtime_ns
+    shutil.copytree(path, tmp_path / "on_cpu")
     new = add_references(
-        path, world.references[1:], maps=[world.map], request=PartitionRequest(number=3)
+        path,
+        world.references[1:],
+        maps=[world.map],
+        request=PartitionRequest(number=3),
+        options=RunOptions(threads=2, backend=backend),
     )
     assert next(planned.targets for planned in new.partitions) == 3
     assert len(new.partitions) == 4
     assert (path / "partition-0000-0001" / "entries.npy").stat().st_mtime_ns == old
     sample = single(world.fasta("grown.fa", world.reads))
     assert run(open_database(path), sample, tmp_path / "a") == run(database, sample, tmp_path / "b")
+    if backend == "cuda":
+        add_references(
+            tmp_path / "on_cpu",
+            world.references[1:],
+            maps=[world.map],
+            request=PartitionRequest(number=3),
+            options=RunOptions(backend="cpu"),
+        )
+        assert files_of(path) == files_of(tmp_path / "on_cpu")
     with pytest.raises(InputError, match="is already used, in the database"):
         add_references(path, world.references[:1])
+
+
+def files_of(folder: Path) -> dict[str, bytes]:
+    """Content of all files by their paths in a folder."""
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
 
 
 @pytest.mark.parametrize("number", [1, 2, 5, 16])

@@ -32,11 +32,11 @@ def test_gpus_that_are_kept(tmp_path: Path, monkeypatch, bases, asked, kept):
         files[-1].write_bytes(b">x\n" + b"A" * size)
     options = RunOptions(backend="cuda", gpus=asked)
     parameters = DatabaseParameters()
-    chosen = build._with_needed_gpus(options, parameters, [[str(file)] for file in files])
+    chosen = build.with_needed_gpus(options, parameters, [[str(file)] for file in files])
     assert chosen.gpus == kept
     assert said == ([kept] if asked > 1 else [])
     cpu = RunOptions(gpus=3)
-    assert build._with_needed_gpus(cpu, parameters, [[str(file)] for file in files]) is cpu
+    assert build.with_needed_gpus(cpu, parameters, [[str(file)] for file in files]) is cpu
 
 
 @pytest.mark.parametrize("limit", [3 * GIB, None])

@@ -50,7 +50,7 @@ _Result = TypeVar("_Result")
 _SinkT = TypeVar("_SinkT", bound=TargetSink)
 
 
-class _Builder(Protocol):
+class Builder(Protocol):
     """Sketches references and builds indexes."""
 
     def sketch(
@@ -68,7 +68,13 @@ class _Builder(Protocol):
         """
 
     def index(self, database: Database, number: int, sketches: list[Any]) -> Partition:
-        """Build the index of a partition."""
+        """Build the index of a partition.
+
+        Args:
+            database: of the partition.
+            number: of the partition.
+            sketches: see ``sketch``.
+        """
 
     def store(
         self,
@@ -88,7 +94,7 @@ class _Builder(Protocol):
 
 
 @contextmanager
-def _builder(parameters: DatabaseParameters, options: RunOptions) -> Iterator[_Builder]:
+def builder_of(parameters: DatabaseParameters, options: RunOptions) -> Iterator[Builder]:
     """Builder of the backend of a run."""
     if options.backend == "cpu":
         from ngsgpu.classify.database.cpu_build import CpuBuilder
@@ -101,12 +107,15 @@ def _builder(parameters: DatabaseParameters, options: RunOptions) -> Iterator[_B
         yield builder
 
 
-def _on_backend(
+def with_backend(
     options: RunOptions, work: Callable[[RunOptions], _Result], *, in_memory: bool = False
 ) -> _Result:
     """Run on the chosen backend, or on the CPU if it may take over.
 
-    A database built in memory is queried next, on the same GPUs if possible.
+    Args:
+        options: of the run.
+        work: builds or changes a database, from the beginning, by the options that it is given.
+        in_memory: whether the database is queried next, on the same GPUs if possible.
     """
     on_cpu = replace(options, backend="cpu")
     return on_backend(
@@ -195,10 +204,10 @@ def build_database(
         def work(own: RunOptions) -> Database:
             if path is not None and not fits_at_once(files, build.parameters, own):
                 return build.part_by_part(Path(path), own, finish)
-            own = _with_needed_gpus(own, build.parameters, [files])
+            own = with_needed_gpus(own, build.parameters, [files])
             return build.at_once(None if path is None else Path(path), own, finish)
 
-        return _on_backend(options or RunOptions(), work, in_memory=path is None)
+        return with_backend(options or RunOptions(), work, in_memory=path is None)
 
 
 def plan_build_of(
@@ -252,7 +261,7 @@ def _complete(
     return replace(with_reading(plan, files, options), on_gpu=on_gpu)
 
 
-def _with_needed_gpus(
+def with_needed_gpus(
     options: RunOptions, parameters: DatabaseParameters, builds: Iterable[Iterable[str]]
 ) -> RunOptions:
     """The options with only as many GPUs as the largest build needs; the others are released.
@@ -297,7 +306,7 @@ class _Build:
         )  # fmt: skip
         numbers = range(len(database.partitions))
         read = (PlannedTargets(database, number).files for number in numbers)
-        options = _with_needed_gpus(options, self.parameters, read)
+        options = with_needed_gpus(options, self.parameters, read)
         check(plan_partitions(database, numbers, options), options)
         also: list[AtomicFile] = []
         with database_folder(path, self.inputs, also) as place:
@@ -312,7 +321,10 @@ class _Build:
     def at_once(self, path: Path | None, options: RunOptions, finish: Finish) -> Database:
         """Sketch all references, then deal them out and build the partitions."""
         tree = None if self.taxonomy is None else load_taxonomy(self.taxonomy)
-        with Progress(options.progress) as progress, _builder(self.parameters, options) as builder:
+        with (
+            Progress(options.progress) as progress,
+            builder_of(self.parameters, options) as builder,
+        ):
             with progress.stage("sketching references", unit="bases") as stage:
                 pairs, collector = builder.sketch(self.files, TargetCollector, stage.advance)
             database = plan_targets(
@@ -373,10 +385,10 @@ def build_partition(
             def work(own: RunOptions) -> None:
                 check(plan_partitions(database, [number], own), own)
                 files = PlannedTargets(database, number).files
-                own = _with_needed_gpus(own, database.parameters, [files])
+                own = with_needed_gpus(own, database.parameters, [files])
                 _build_partition(database, number, own, lambda: finish(database, own))
 
-            _on_backend(options or RunOptions(), work)
+            with_backend(options or RunOptions(), work)
 
 
 def _build_partition(
@@ -387,7 +399,10 @@ def _build_partition(
 ) -> None:
     total = int(database.targets.length[database.targets.partition == number].sum())
     planned = PlannedTargets(database, number)
-    with Progress(options.progress) as progress, _builder(database.parameters, options) as builder:
+    with (
+        Progress(options.progress) as progress,
+        builder_of(database.parameters, options) as builder,
+    ):
         with progress.stage(f"sketching partition {number}", total=total, unit="bases") as stage:
             pairs, read = builder.sketch(
                 planned.files, lambda: PlannedTargets(database, number), stage.advance

@@ -137,7 +137,7 @@ class CpuBuilder:
     def sketch(
         self, files: Sequence[str], new_sink: Callable[[], _SinkT], advance: Callable[[int], None]
     ) -> tuple[list[Any], _SinkT]:
-        """See ``build._Builder``."""
+        """See ``build.Builder``."""
         sink = new_sink()
         pairs = sketch_batches(
             all_batches(files, sink, self._options),
@@ -148,7 +148,7 @@ class CpuBuilder:
         return pairs, sink
 
     def index(self, database: Database, number: int, sketches: list[Any]) -> Partition:
-        """See ``build._Builder``."""
+        """See ``build.Builder``."""
         return index_partition(database, number, sketches, threads=self._options.threads)
 
     def store(
@@ -158,7 +158,7 @@ class CpuBuilder:
         sketches: list[Any],
         also: Callable[[], Sequence[AtomicFile]] = tuple,
     ) -> None:
-        """See ``build._Builder``."""
+        """See ``build.Builder``."""
         partition = self.index(database, number, sketches)
         write_partition(database, partition, self._options.threads, also)
 

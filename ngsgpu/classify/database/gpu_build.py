@@ -81,7 +81,7 @@ class GpuBuilder:
     def sketch(
         self, files: Sequence[str], new_sink: Callable[[], _SinkT], advance: Callable[[int], None]
     ) -> tuple[list[GpuSketches], _SinkT]:
-        """See ``build._Builder``."""
+        """See ``build.Builder``."""
         sink = new_sink()
         expected = sum(map(unpacked_size, files))
         pinned = self._buffers(expected)
@@ -109,7 +109,7 @@ class GpuBuilder:
         return sketch_unpacked(batches, self._parameters.sketch, lambda bases: None), sink
 
     def index(self, database: Database, number: int, sketches: list[GpuSketches]) -> Partition:
-        """See ``build._Builder``."""
+        """See ``build.Builder``."""
         index = NewIndex()
         self._build(database, number, sketches, index)
         target, first_window, _ = database.members(number)
@@ -122,7 +122,7 @@ class GpuBuilder:
         sketches: list[GpuSketches],
         also: Callable[[], Sequence[AtomicFile]] = tuple,
     ) -> None:
-        """See ``build._Builder``."""
+        """See ``build.Builder``."""
 
         def save(folder: Path) -> tuple[FileList, int, int]:
             index = NewIndex(folder)

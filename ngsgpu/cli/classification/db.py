@@ -104,10 +104,16 @@ class SourceOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class BuildRun(ClassifyRun):
-    """A run that builds a database."""
+class AddRun(ClassifyRun):
+    """A run that adds to a database."""
 
     memory: Memory = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class BuildRun(AddRun):
+    """A run that builds a database."""
+
     dry_run: DryRun = False
 
 
@@ -246,24 +252,29 @@ def add(
     database: ChangedDatabase,
     sources: SourceOptions,
     into_last: bool = flag(
-        "Add to the last partition instead of creating new ones.", "--into-last"
+        "Add to the last partition, on the CPU, instead of creating new ones.", "--into-last"
     ),
-    run: HostRun,
+    run: AddRun,
 ) -> None:
     """Add reference sequences to a database; existing partitions are unchanged.
 
     The database keeps its taxonomy; --taxonomy only checks that it is the same one.
     """
-    from ngsgpu.classify.database.change.add import add_references
-    from ngsgpu.classify.database.database import open_database
+    if into_last:
+        if run.backend == "cuda":
+            raise UsageError("--into-last works on the CPU: omit --backend cuda")
+        run = replace(run, backend="cpu")
+    with open_run(run, "ngsgpu.classify.index.gpu_build", prepared_gpus=1) as options:
+        from ngsgpu.classify.database.change.add import add_references
+        from ngsgpu.classify.database.database import open_database
 
-    has_taxonomy = open_database(database).taxonomy is not None
-    new = add_references(
-        database,
-        **sources.settings(references, has_taxonomy=has_taxonomy),
-        into_last=into_last,
-        options=cpu_options(run),
-    )
+        has_taxonomy = open_database(database).taxonomy is not None
+        new = add_references(
+            database,
+            **sources.settings(references, has_taxonomy=has_taxonomy),
+            into_last=into_last,
+            options=options,
+        )
     _say(new, run.quiet)
 
 

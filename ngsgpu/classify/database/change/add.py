@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ngsgpu.classify.database.cpu_build import all_batches, index_partition, sketch_batches
+from ngsgpu.classify.database.build import Builder, builder_of, with_backend, with_needed_gpus
+from ngsgpu.classify.database.cpu_build import CpuBuilder, index_partition
 from ngsgpu.classify.database.database import Database, Partition, open_database
 from ngsgpu.classify.database.folder import changed, check_inputs
 from ngsgpu.classify.database.info import check_contents
@@ -77,90 +81,127 @@ def add_references(
     if request is not None and request.size is not None:
         raise UsageError("what is added has the database's `fraction`: omit `max_size`")
     open_database(path)  # what is wrong with it is said before we wait
-    with changed(path) as generation:
-        old = open_database(path, holds=False)
-        if taxonomy is not None and load_taxonomy(taxonomy).digest() != old.taxonomy_digest:
-            raise InputError(
-                taxonomy,
-                "this is not the taxonomy the database was built with",
-                "omit `taxonomy`, or build a new database",
-            )
-        if old.taxonomy is None and maps:
-            raise UsageError("`maps` needs a database with a taxonomy")
-        last = len(old.partitions) - 1
-        check_contents(old, [last] if into_last else [])
-        options = options or RunOptions()
-        windows = old.partitions[last].windows if into_last else 0
-        kept = old.parameters.sketch.most_features(windows) if into_last else 0
-        added = expected_locations(files, old.parameters)
-        check(plan_build(options, kept + added, "what is added"), options)
-        new = _with_references(
-            old, files, maps, None if into_last else request or PartitionRequest(), options,
-            generation,
-        )  # fmt: skip
-        write_manifest(new)
-    return new
+    addition = _Addition(path, files, taxonomy, maps, request or PartitionRequest())
+    options = options or RunOptions()
+    if into_last:
+        return addition.to_last(options)
+
+    def work(own: RunOptions) -> Database:
+        return addition.as_partitions(own)
+
+    return with_backend(options, work)
 
 
-def _with_references(
-    old: Database,
-    files: Sequence[str],
-    maps: Sequence[str | Path],
-    request: PartitionRequest | None,
-    options: RunOptions,
-    generation: int,
-) -> Database:
-    """Write the partitions of a database with more references; with no request, the last one."""
-    known = old.targets.names()
-    collector = TargetCollector(known, old.targets.files)
-    last = len(old.partitions) - 1
-    with Progress(options.progress) as progress:
-        with progress.stage("sketching references", unit="bases") as stage:
-            pairs = sketch_batches(
-                all_batches(files, collector, options),
-                old.parameters.sketch,
-                threads=options.threads,
-                advance=stage.advance,
-            )
-        added = collector.targets
-        found = taxa_of(added, old.taxonomy, maps)
-        if maps:
-            check_taxa(found, added, old.taxonomy, maps)
-        node = np.concatenate([old.targets.node, found])
-        if request is None:
+@dataclass(frozen=True, slots=True)
+class _Addition:
+    """What is added to which database; see ``add_references``."""
+
+    path: Path
+    files: Sequence[str]
+    taxonomy: str | Path | None
+    maps: Sequence[str | Path]
+    request: PartitionRequest
+
+    def as_partitions(self, options: RunOptions) -> Database:
+        """Add new partitions."""
+        with self._changed() as (old, generation):
+            check_contents(old, [])
+            locations = expected_locations(self.files, old.parameters)
+            check(plan_build(options, locations, "what is added"), options)
+            options = with_needed_gpus(options, old.parameters, [self.files])
+            with (
+                Progress(options.progress) as progress,
+                builder_of(old.parameters, options) as builder,
+            ):
+                sketches, added = self._sketch(old, builder, progress)
+                fresh = _with_own_files(added, len(old.targets.files))
+                first = len(old.partitions)
+                dealt = first + partition_of(fresh, old.parameters, self.request)
+                new = self._with_targets(old, added, dealt, generation)
+                new = replace(new, partitions=old.partitions + new.partitions[first:])
+                numbers = range(first, len(new.partitions))
+                with progress.stage("building", total=len(numbers), unit="partitions") as stage:
+                    for number in numbers:
+                        builder.store(new, number, sketches)
+                        stage.advance()
+            write_manifest(new)
+        return new
+
+    def to_last(self, options: RunOptions) -> Database:
+        """Add to the last partition."""
+        with self._changed() as (old, generation):
+            last = len(old.partitions) - 1
+            check_contents(old, [last])
+            kept = old.parameters.sketch.most_features(old.partitions[last].windows)
+            locations = kept + expected_locations(self.files, old.parameters)
+            check(plan_build(options, locations, "what is added"), options)
+            with Progress(options.progress) as progress:
+                sketches, added = self._sketch(old, CpuBuilder(old.parameters, options), progress)
             dealt = np.full(len(added), last, dtype=np.int32)
-        else:
-            fresh = _with_own_files(added, len(old.targets.files))
-            dealt = partition_of(fresh, old.parameters, request) + last + 1
-        targets = Targets(
-            names=known + added.names,
-            length=old.targets.length.tolist() + added.length,
-            file=old.targets.file.tolist() + added.file,
-            files=added.files,
-        )
-        new = assemble_database(
+            new = self._with_targets(old, added, dealt, generation)
+            new = replace(new, partitions=old.partitions[:last] + new.partitions[last:])
+            before = old.load_partition(last)
+            partition = index_partition(
+                new,
+                last,
+                [pairs_of(before), *sketches],
+                threads=options.threads,
+                removed=removed_keys(before.index),
+            )
+            write_partition(new, partition, options.threads)
+            write_manifest(new)
+        return new
+
+    @contextmanager
+    def _changed(self) -> Iterator[tuple[Database, int]]:
+        """Lock the database; yields it and the generation of new parts."""
+        with changed(self.path) as generation:
+            old = open_database(self.path, holds=False)
+            own = self.taxonomy
+            if own is not None and load_taxonomy(own).digest() != old.taxonomy_digest:
+                raise InputError(
+                    own,
+                    "this is not the taxonomy the database was built with",
+                    "omit `taxonomy`, or build a new database",
+                )
+            if old.taxonomy is None and self.maps:
+                raise UsageError("`maps` needs a database with a taxonomy")
+            yield old, generation
+
+    def _sketch(
+        self, old: Database, builder: Builder, progress: Progress
+    ) -> tuple[list[Any], Targets]:
+        """Sketch the references; their targets follow those of the database."""
+
+        def collector() -> TargetCollector:
+            return TargetCollector(old.targets.names(), old.targets.files)
+
+        with progress.stage("sketching references", unit="bases") as stage:
+            sketches, collected = builder.sketch(self.files, collector, stage.advance)
+        return sketches, collected.targets
+
+    def _with_targets(
+        self, old: Database, added: Targets, dealt: NDArray[np.int32], generation: int
+    ) -> Database:
+        """The database with more targets, dealt to these partitions."""
+        found = taxa_of(added, old.taxonomy, self.maps)
+        if self.maps:
+            check_taxa(found, added, old.taxonomy, self.maps)
+        return assemble_database(
             old.path,
-            targets,
+            Targets(
+                names=old.targets.names() + added.names,
+                length=old.targets.length.tolist() + added.length,
+                file=old.targets.file.tolist() + added.file,
+                files=added.files,
+            ),
             old.parameters,
             old.taxonomy,
-            node,
+            np.concatenate([old.targets.node, found]),
             np.concatenate([old.targets.partition, dealt.astype(np.int32)]),
             taxonomy_digest=old.taxonomy_digest,
             generation=generation,
         )
-        kept = last if request is None else last + 1
-        new = replace(new, partitions=old.partitions[:kept] + new.partitions[kept:])
-        removed = None
-        if request is None:
-            partition = old.load_partition(last)
-            pairs = [pairs_of(partition), *pairs]
-            removed = removed_keys(partition.index)
-        for number in range(kept, len(new.partitions)):
-            write_partition(
-                new,
-                index_partition(new, number, pairs, threads=options.threads, removed=removed),
-            )
-    return new
 
 
 def _with_own_files(targets: Targets, files: int) -> Targets:
