@@ -19,7 +19,13 @@ class Scratch(threading.local):
         self._kept: dict[str, NDArray[Any]] = {}
 
     def array(self, name: str, size: int, kind: type[np.generic]) -> NDArray[Any]:
-        """An array of this size with any contents, until the thread asks for the name again."""
+        """An array with any contents, until the thread asks for the name again.
+
+        Args:
+            name: what it is used for.
+            size: elements.
+            kind: of the elements; always the same for a name.
+        """
         known = self._kept.get(name)
         if known is None or len(known) < size:
             known = np.empty(size + size // 8, dtype=kind)
