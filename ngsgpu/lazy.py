@@ -1,4 +1,4 @@
-"""Names of a package that are imported when they are first used.
+"""Names of a package that are imported when they are first used, and what others register.
 
 A package lists what it offers as imports that only type checkers read, so that importing one of its
 modules does not import all of them::
@@ -11,11 +11,12 @@ modules does not import all of them::
 
 from __future__ import annotations
 
-import ast
 import functools
 import importlib
+import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,8 @@ def on_first_use(package: str, file: str) -> tuple[Callable[[str], Any], Callabl
     @functools.cache
     def modules() -> dict[str, str]:
         """The module of each name."""
+        import ast
+
         return {
             name.asname or name.name: node.module
             for block in ast.parse(Path(file).read_text(encoding="utf-8")).body
@@ -51,3 +54,34 @@ def on_first_use(package: str, file: str) -> tuple[Callable[[str], Any], Callabl
         return sorted({*vars(sys.modules[package]), *modules()})
 
     return get, names
+
+
+def registered(group: str) -> Iterator[tuple[str, str, Any]]:
+    """Entry points of a group, of all packages: name, place, and what it is.
+
+    Of one that cannot be loaded, the last is the exception.
+    """
+    # Most often there is none, and importlib.metadata takes longer to import than it takes to see.
+    if not any(b"[%s]" % group.encode() in text for text in _entry_points()):
+        return
+    from importlib.metadata import entry_points
+
+    for point in sorted(entry_points(group=group)):
+        try:
+            yield point.name, point.value, point.load()
+        except Exception as error:  # a package that is broken must not stop the command
+            yield point.name, point.value, error
+
+
+def _entry_points() -> Iterator[bytes]:
+    """Files of entry points of all packages that are installed in folders."""
+    for folder in dict.fromkeys(sys.path):
+        try:
+            names = os.listdir(folder or ".")  # noqa: PTH208
+        except OSError:
+            continue
+        for name in names:
+            if name.endswith((".dist-info", ".egg-info")):
+                path = os.path.join(folder, name, "entry_points.txt")  # noqa: PTH118  # faster
+                with suppress(OSError), open(path, "rb") as file:  # noqa: PTH123
+                    yield file.read()

@@ -15,6 +15,7 @@ is kept; of a run that hangs also the stacks of its threads.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import random
 import shutil
@@ -49,6 +50,7 @@ COMMANDS: Final = {
     "assemble": "assemble READS -o OUT/contigs.fa --gfa OUT/contigs.gfa",
     "chain": "run --steps trim,correct,merge --sample s READS -o OUT",
 }
+PROGRAM = (sys.executable, "-m", "ngsgpu")
 READ_TWICE: Final = ("assemble",)
 """Commands that refuse streams."""
 FILES_ON_GPU: Final = ("trim", "merge", "deplete", "chain")
@@ -162,12 +164,12 @@ class Soak:
 
     def _build(self, *arguments: str | Path) -> None:
         """Run a command that makes an input."""
-        words = [sys.executable, "-m", "ngsgpu", *map(str, arguments), "-q"]
+        words = [*PROGRAM, *map(str, arguments), "-q"]
         subprocess.run(words, env=_environment(self.root), check=True, stdin=subprocess.DEVNULL)
 
     def words(self, run: Run, folder: Path) -> list[str]:
         """The command line of a run, which writes below ``folder``."""
-        words = [sys.executable, "-m", "ngsgpu"]
+        words = [*PROGRAM]
         for word in COMMANDS[run.command].split():
             if word == "READS":
                 words += self._reads(run)
@@ -304,8 +306,10 @@ def _watch(
         return False
     except subprocess.TimeoutExpired:
         process.send_signal(signal.SIGABRT)  # has faulthandler print the stacks of all threads
-        time.sleep(2)
-        os.killpg(process.pid, signal.SIGKILL)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(2)
+        with contextlib.suppress(ProcessLookupError):  # it left no children
+            os.killpg(process.pid, signal.SIGKILL)
         process.wait()
         return True
 
@@ -374,6 +378,10 @@ def main(arguments: list[str] | None = None) -> int:
             if outcome.is_wrong:
                 print(f"WRONG {outcome.run.number}: {outcome.kind}: {outcome.told}", flush=True)
     left = in_memory() - before
+    patience = time.monotonic() + GRACE
+    while left and time.monotonic() < patience:
+        time.sleep(0.1)
+        left &= in_memory()  # chains that others run end at some time
     document = summary(outcomes, settings, time.monotonic() - began)
     document["left_in_memory"] = sorted(left)
     if settings.output:

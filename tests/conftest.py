@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import signal
@@ -14,6 +15,11 @@ from ngsgpu.__main__ import reuse_freed_memory
 from ngsgpu.io.mapped import begin_run
 from tests.support.backends import BACKENDS, need_gpu
 from tests.support.commands import Commands
+
+GPU_TESTS = Path(__file__).with_name("gpu")
+
+# Collecting tests makes much that stays: no garbage is looked for until all are there.
+gc.disable()
 
 # How long one example takes says more about the machine, and about what is compiled meanwhile.
 settings.register_profile("ngsgpu", deadline=None)
@@ -47,9 +53,21 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
             file.write(f"---- {title}\n{text}\n")
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave unread the folder of which no test would be chosen."""
+    chosen = config.option.markexpr != "not gpu" or collection_path != GPU_TESTS
+    return None if chosen else True
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Slow tests first, so that no worker has one left when the others are done."""
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+
+
+def pytest_collection_finish() -> None:
+    """Never look through what collecting has made."""
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -7,6 +7,7 @@ import lzma
 import os
 import pickle
 import resource
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -107,10 +108,23 @@ def run_kernels(folder: Path, cache: Path | None, **options: Any) -> tuple[int, 
     return int(done.stdout), done.stderr
 
 
-def test_what_a_kernel_uses_of_other_files_is_seen(tmp_path: Path) -> None:
-    cache = tmp_path / "cache"
+@pytest.fixture(scope="module")
+def compiled_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A cache in which the kernels are."""
+    folder = tmp_path_factory.mktemp("compiled")
+    write_kernels(folder)
+    assert run_kernels(folder, folder / "cache") == (1011, "")
+    return folder / "cache"
+
+
+@pytest.fixture
+def cache(compiled_once: Path, tmp_path: Path) -> Path:
+    """A copy of that cache, and in its parent the kernels' sources."""
     write_kernels(tmp_path)
-    assert run_kernels(tmp_path, cache) == (1011, "")
+    return shutil.copytree(compiled_once, tmp_path / "cache")
+
+
+def test_what_a_kernel_uses_of_other_files_is_seen(tmp_path: Path, cache: Path) -> None:
     kept = {path: path.stat().st_mtime_ns for path in cache.rglob("cpu.*")}
     assert len(kept) >= 2
     assert run_kernels(tmp_path, cache) == (1011, "")
@@ -180,21 +194,15 @@ def test_kept_kernels_run_without_what_compiling_needs(tmp_path: Path) -> None:
     assert said[1] == [results, "negative", "False False", "8", "23 True False"]
 
 
-def test_kernels_are_shared_by_copies_of_their_sources(tmp_path: Path) -> None:
-    cache = tmp_path / "cache"
-    kept = {}
-    for folder in (tmp_path / "one", tmp_path / "two"):
-        folder.mkdir()
-        write_kernels(folder)
-        assert run_kernels(folder, cache) == (1011, "")
-        kept[folder.name] = {path: path.stat().st_mtime_ns for path in cache.rglob("cpu.*")}
-    assert kept["one"] == kept["two"]
+def test_kernels_are_shared_by_copies_of_their_sources(tmp_path: Path, cache: Path) -> None:
+    kept = {path: path.stat().st_mtime_ns for path in cache.rglob("cpu.*")}
+    (tmp_path / "other").mkdir()
+    write_kernels(tmp_path / "other")
+    assert run_kernels(tmp_path / "other", cache) == (1011, "")
+    assert kept == {path: path.stat().st_mtime_ns for path in cache.rglob("cpu.*")}
 
 
-def test_old_versions_of_a_kernel_go_when_a_new_one_is_kept(tmp_path: Path) -> None:
-    cache = tmp_path / "cache"
-    write_kernels(tmp_path)
-    run_kernels(tmp_path, cache)
+def test_old_versions_of_a_kernel_go_when_a_new_one_is_kept(tmp_path: Path, cache: Path) -> None:
     old, *others = sorted(cache.rglob("cpu.__main__.computed-*")) + sorted(
         cache.rglob("cpu.callee*")
     )
@@ -230,10 +238,7 @@ def test_kernels_that_cannot_be_written(tmp_path: Path) -> None:
     assert list(cache.rglob("cpu.*")) == []
 
 
-def test_kept_kernels_that_are_damaged(tmp_path: Path) -> None:
-    cache = tmp_path / "cache"
-    write_kernels(tmp_path)
-    assert run_kernels(tmp_path, cache) == (1011, "")
+def test_kept_kernels_that_are_damaged(tmp_path: Path, cache: Path) -> None:
     for path in cache.rglob("cpu.*"):
         path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
     assert run_kernels(tmp_path, cache) == (1011, "")
@@ -300,10 +305,7 @@ def test_kernels_of_the_installation(tmp_path: Path) -> None:
     assert run("damaged", "baseline")
 
 
-def test_kernels_in_a_folder_that_others_may_write_to(tmp_path: Path) -> None:
-    cache = tmp_path / "cache"
-    write_kernels(tmp_path)
-    assert run_kernels(tmp_path, cache) == (1011, "")
+def test_kernels_in_a_folder_that_others_may_write_to(tmp_path: Path, cache: Path) -> None:
     kept = sorted(cache.rglob("cpu.*"))
     (cache / "kernels").chmod(0o777)
     result, said = run_kernels(tmp_path, cache)
@@ -314,11 +316,8 @@ def test_kernels_in_a_folder_that_others_may_write_to(tmp_path: Path) -> None:
     assert sorted(cache.rglob("cpu.*")) == kept
 
 
-def test_a_kernel_that_others_may_write_to_is_not_read(tmp_path: Path) -> None:
+def test_a_kernel_that_others_may_write_to_is_not_read(tmp_path: Path, cache: Path) -> None:
     """What is unpickled runs: a kernel that anybody could have written."""
-    cache = tmp_path / "cache"
-    write_kernels(tmp_path)
-    assert run_kernels(tmp_path, cache) == (1011, "")
     mark = tmp_path / "mark"
     code = pickle.dumps(Attack(mark))
     for path in cache.rglob("cpu.*"):

@@ -35,13 +35,7 @@ from benchmarks.harness.datasets import MATES, DataSet, make
 from benchmarks.harness.document import describe_commit, write_document
 from benchmarks.harness.measuring import BenchmarkError, apart, measure
 from benchmarks.peers.classification import is_there, prepare
-from benchmarks.peers.classifiers import (
-    PROGRAMS,
-    Inputs,
-    Program,
-    ngsgpu_build,
-    ngsgpu_classify,
-)
+from benchmarks.peers.classifiers import PROGRAMS, Inputs, Program, ngsgpu_build, ngsgpu_classify
 
 SPLITS = 10
 ROLES = ("stays", "genome", "species", "genus")

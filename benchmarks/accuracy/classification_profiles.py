@@ -26,13 +26,7 @@ from typing import Any, Final
 import numpy as np
 
 from benchmarks.accuracy.classification_holdout import Genome, read_genomes
-from benchmarks.accuracy.classification_sets import (
-    CHANGED,
-    changed,
-    deal,
-    draw_reads,
-    sequences,
-)
+from benchmarks.accuracy.classification_sets import CHANGED, changed, deal, draw_reads, sequences
 from benchmarks.harness.document import describe_commit, write_document
 
 PAIRS: Final = 100_000

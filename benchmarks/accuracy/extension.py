@@ -28,20 +28,9 @@ from numpy.typing import NDArray
 
 from benchmarks.harness.datasets import TRUTH
 from benchmarks.harness.document import head, write_document
-from benchmarks.harness.measuring import (
-    ROOT,
-    BenchmarkError,
-    answer,
-    version_in,
-)
+from benchmarks.harness.measuring import ROOT, BenchmarkError, answer, version_in
 from benchmarks.harness.tables import markdown
-from benchmarks.peers.extenders import (
-    LIBRARIES,
-    STRICT_MODES,
-    Library,
-    draw,
-    find_konnector,
-)
+from benchmarks.peers.extenders import LIBRARIES, STRICT_MODES, Library, draw, find_konnector
 from ngsgpu.align.alignment import quality_weights
 from ngsgpu.evaluate.extension import evaluate_extension
 from ngsgpu.extend import EndParameters, ExtensionParameters, cpu

@@ -26,13 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.harness.document import head, write_document
-from benchmarks.harness.measuring import (
-    ROOT,
-    BenchmarkError,
-    answer,
-    measure,
-    version_in,
-)
+from benchmarks.harness.measuring import ROOT, BenchmarkError, answer, measure, version_in
 from benchmarks.harness.tables import markdown
 from benchmarks.peers.extenders import STRICT_MODES, find_konnector
 from scripts.simulation_chunks import read_fasta

@@ -24,12 +24,7 @@ from benchmarks.kernels.correction import describe_run, record, write_and_show
 from benchmarks.kernels.models import EXTENSION_MODELS, ExtensionLoad, Load
 from ngsgpu.device.backend import missing_for_cuda
 from ngsgpu.errors import NgsgpuError
-from ngsgpu.extend import (
-    ExtensionOutputs,
-    ExtensionParameters,
-    ExtensionStatistics,
-    extend_files,
-)
+from ngsgpu.extend import ExtensionOutputs, ExtensionParameters, ExtensionStatistics, extend_files
 from ngsgpu.minhash.ends import cell_bits_for
 from ngsgpu.run.options import RunOptions
 

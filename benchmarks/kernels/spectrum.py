@@ -16,13 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchmarks.kernels.correction import (
-    MATES,
-    command_line,
-    describe_run,
-    record,
-    write_and_show,
-)
+from benchmarks.kernels.correction import MATES, command_line, describe_run, record, write_and_show
 from ngsgpu.device.backend import missing_for_cuda
 from ngsgpu.errors import NgsgpuError
 from ngsgpu.run.options import RunOptions

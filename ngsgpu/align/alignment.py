@@ -17,15 +17,9 @@ from ngsgpu.align.rules import Rules
 from ngsgpu.jit import Integer, njit
 from ngsgpu.minhash.cpu import FoundArrays
 from ngsgpu.readset import ReadArrays
-from ngsgpu.readset.cpu import (
-    BIN_SCORES,
-    plane_start,
-    quality_code,
-    quality_start,
-    read_length,
-)
+from ngsgpu.readset.cpu import BIN_SCORES, plane_start, quality_code, quality_start, read_length
 from ngsgpu.sequence.codec import popcount, reverse_complement_plane
-from ngsgpu.sequence.probe import find_cell
+from ngsgpu.sequence.hashing import find_cell
 
 WEIGHT_BITS = 14
 """A weight of 1 is ``1 << WEIGHT_BITS``: 65,536 full weights still fit 31 bits."""

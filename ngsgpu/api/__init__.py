@@ -2,19 +2,18 @@
 
 ``ngsgpu`` itself offers all of it (``ngsgpu.correct(...)``). Read ``record`` (a read), ``files``
 (reading and writing), ``runs`` (what functions take, and how they run), ``results``, then
-``stages``, ``classification``, ``counts``, ``names`` and ``chain``. Nothing is computed here: every
+``stages``, ``classification``, ``counts`` and ``names``. Nothing is computed here: every
 function calls that of a package on files, and what it returns is in temporary files that hold the
 command's bytes. Nothing else imports this package. Recipes are in ``docs/recipes.md``.
 """
 
-from ngsgpu.api.chain import chain
 from ngsgpu.api.classification import Call, Calls, Classifier, classify
 from ngsgpu.api.counts import KmerCounts, count
 from ngsgpu.api.files import Pair, Reads, Writer, open
 from ngsgpu.api.names import NamedSequences
 from ngsgpu.api.record import Record
 from ngsgpu.api.results import Merged, Result
-from ngsgpu.api.stages import assemble, correct, deplete, merge, trim
+from ngsgpu.api.stages import assemble, chain, correct, deplete, merge, trim
 
 __all__ = [
     "Call",

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self, Unpack
+from typing import Any, Unpack
 
+from ngsgpu.api.files import Closing
 from ngsgpu.api.results import save_files
-from ngsgpu.api.runs import Folder, How, Source, inputs_of, run_options
+from ngsgpu.api.runs import Folder, How, Source, check_kind, inputs_of, run_options
 from ngsgpu.classify.database.database import open_database
 from ngsgpu.classify.params import (
     CALLS_BY_EVIDENCE,
@@ -52,10 +53,10 @@ class Call:
         return self.name != "unclassified" or self.taxid != 0
 
 
-class Calls:
+class Calls(Closing):
     """The calls of a sample, in the order of its reads; iterate as often as needed.
 
-    They are in temporary files, which go when the object does.
+    They are in temporary files, which go when the object does, or the block of a ``with``.
 
     Attributes:
         statistics: of the run; ``to_json()`` and ``summary()`` show it.
@@ -102,8 +103,12 @@ class Calls:
         paths = [path] if report is None else [path, report]
         save_files(files[: len(paths)], paths, threads, compress_level)
 
+    def close(self) -> None:
+        """Remove the temporary files."""
+        self._folder.remove()
 
-class Classifier:
+
+class Classifier(Closing):
     """Classifies any number of samples with a database that is opened once; a context manager.
 
     Args:
@@ -114,6 +119,7 @@ class Classifier:
 
     Raises:
         InputError: the database is missing or damaged.
+        UsageError: the parameters are those of something else.
     """
 
     def __init__(
@@ -123,6 +129,8 @@ class Classifier:
         evidence: EvidenceParameters | None = None,
         **how: Unpack[How],
     ) -> None:
+        check_kind("parameters", parameters, QueryParameters)
+        check_kind("evidence", evidence, EvidenceParameters)
         self._classifier = FileClassifier(
             open_database(database, load=None),
             parameters,
@@ -167,12 +175,6 @@ class Classifier:
     def close(self) -> None:
         """Close the database."""
         self._classifier.engine.database.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
 
 
 def classify(

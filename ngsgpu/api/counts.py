@@ -10,6 +10,8 @@ from typing import Any, Literal, Self, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
+from ngsgpu.api.files import Closing
+from ngsgpu.api.record import RecordLike
 from ngsgpu.api.runs import Folder, How, Source, inputs_of, run_options
 from ngsgpu.errors import UsageError
 from ngsgpu.io.text.diagnose import PhredOffset
@@ -21,7 +23,7 @@ from ngsgpu.kmers.params import MAX_WIDE_COUNT
 from ngsgpu.kmers.text import dump, kmers_of_text
 
 
-class KmerCounts:
+class KmerCounts(Closing):
     """Counted canonical k-mers: ``counts["ACGT..."]``, on either strand.
 
     Args:
@@ -70,7 +72,8 @@ class KmerCounts:
         Raises:
             UsageError: its length is another one, or it has other letters than A, C, G and T.
         """
-        if len(kmer) != self.k or (found := self.of_sequence(kmer)).size != 1:
+        fits = isinstance(kmer, str) and len(kmer) == self.k
+        if not fits or (found := self.of_sequence(kmer)).size != 1:
             raise UsageError(f"{kmer!r} is no k-mer of {self.k} letters A, C, G and T")
         return int(found[0])
 
@@ -89,9 +92,10 @@ class KmerCounts:
                 kmer, count = line.split("\t")
                 yield kmer, int(count)
 
-    def of_sequence(self, sequence: str) -> NDArray[Any]:
-        """Counts of the k-mers of a sequence, without those with other letters."""
-        return self._lookup.counts(kmers_of_text(self.database, sequence))
+    def of_sequence(self, sequence: str | RecordLike) -> NDArray[Any]:
+        """Counts of the k-mers of a sequence, or of a record, without those with other letters."""
+        text = sequence if isinstance(sequence, str) else sequence.sequence
+        return self._lookup.counts(kmers_of_text(self.database, text))
 
     def histogram(self) -> NDArray[np.int64]:
         """Distinct k-mers by count, int64[65536]; the last one is of higher counts, too."""
@@ -108,6 +112,11 @@ class KmerCounts:
             writer = DatabaseWriter(folder, own.parameters)
             writer.append(own.kmers, own.counts)
             writer.close(own.parameters, own.source)
+
+    def close(self) -> None:
+        """Remove the files, if they are temporary."""
+        if self._folder is not None:
+            self._folder.remove()
 
 
 def count(

@@ -26,8 +26,23 @@ _AT_ONCE: Final = 1 << 18
 """Bytes that are handed on together."""
 
 
-class Reads(Generic[Item]):
+class Closing:
+    """A context manager that is closed when its block ends."""
+
+    def close(self) -> None:
+        """Let go what is held; nothing by default."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+
+class Reads(Closing, Generic[Item]):
     """Reads in files: iterate over records, or over pairs of them; again as often as needed.
+
+    Nothing is open between iterations; it is a context manager as other files are.
 
     Attributes:
         files: the lanes.
@@ -66,17 +81,8 @@ class Reads(Generic[Item]):
             else:
                 yield from records[0]  # type: ignore[misc]
 
-    def close(self) -> None:
-        """Nothing is open between iterations; for the ``with`` statement."""
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
-
-
-class Writer:
+class Writer(Closing):
     """Writes reads to one file, or to one for each mate; a context manager.
 
     The files appear whole when the block ends, and not at all if it fails.
@@ -100,7 +106,9 @@ class Writer:
         self._outputs = OutputSet(paths, threads=threads, compression_level=compress_level)
         self._waiting = [bytearray() for _ in paths]
         names = (without_packing(Path(path).name) for path in paths)
-        self._fasta = [Path(name).suffix in _FASTA for name in names]
+        self._named_fasta = [Path(name).suffix in _FASTA for name in names]
+        self._is_fasta: list[bool | None] = [None for _ in paths]
+        self._closed = False
 
     def write(self, record: RecordLike, mate: RecordLike | None = None) -> None:
         """Write a record, or a pair; without a second file, mates alternate in the one.
@@ -108,7 +116,8 @@ class Writer:
         Names ending in ``.fa``, ``.fasta`` or ``.fna``, and records without qualities, are FASTA.
 
         Raises:
-            UsageError: there are two files and no mate.
+            UsageError: there are two files and no mate, it is no record, records of a file have
+                qualities and others have none, or the file is closed.
             OutputError: the disk is full, for example.
         """
         if mate is None and len(self._waiting) == 2:
@@ -118,8 +127,18 @@ class Writer:
             self._put(len(self._waiting) - 1, mate)
 
     def _put(self, file: int, record: RecordLike) -> None:
-        as_fasta = self._fasta[file] or record.qualities is None
-        self._waiting[file] += fasta_bytes(record) if as_fasta else fastq_bytes(record)
+        if self._closed:
+            raise UsageError("the file is closed; write within the with block")
+        if not hasattr(record, "qualities"):
+            raise UsageError(f"{record!r:.40} is no record: that has name, sequence and qualities")
+        is_fasta = self._named_fasta[file] or record.qualities is None
+        if self._is_fasta[file] not in (None, is_fasta):
+            here, before = ("no ", "some") if is_fasta else ("", "none")
+            raise UsageError(
+                f"{record.name!r} has {here}qualities, the records before have {before}"
+            )
+        self._is_fasta[file] = is_fasta
+        self._waiting[file] += fasta_bytes(record) if is_fasta else fastq_bytes(record)
         if len(self._waiting[file]) >= _AT_ONCE:
             self._pass_on(file)
 
@@ -129,18 +148,18 @@ class Writer:
 
     def close(self) -> None:
         """Complete the files, which then get their names."""
-        for file in range(len(self._waiting)):
-            self._pass_on(file)
-        self._outputs.commit()
-
-    def __enter__(self) -> Self:
-        return self
+        if not self._closed:
+            for file in range(len(self._waiting)):
+                self._pass_on(file)
+            self._outputs.commit()
+        self._closed = True
 
     def __exit__(self, *error: object) -> None:
         if error[0] is None:
             self.close()
         else:
             self._outputs.abort()
+            self._closed = True
 
 
 @overload
@@ -190,10 +209,15 @@ def open(
     Raises:
         InputError: a file cannot be opened.
         OutputError: a file cannot be written.
-        UsageError: the mode is neither.
+        UsageError: the mode is neither, or a path is none.
     """
     check_value("mode", mode, Option("", choices=("r", "w")))
     paths = [path] if mate is None else [path, mate]
+    for one in paths:
+        if not isinstance(one, str | Path):
+            raise UsageError(f"`path` and `mate` must be paths, not {type(one).__name__}")
+    if mate in ("r", "w"):
+        raise UsageError(f"`mate` is a file of mates; write mode={mate!r} for the mode")
     if mode == "w":
         return Writer(paths, threads=threads, compress_level=compress_level)
     for one in paths:

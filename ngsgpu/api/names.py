@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
+from ngsgpu.api.files import Closing
 from ngsgpu.api.record import Record
 from ngsgpu.api.runs import Folder
 from ngsgpu.errors import InputError, UsageError
 from ngsgpu.io.text.reader import read_batches
 
 
-class NamedSequences:
+class NamedSequences(Closing, Mapping[str, Record]):
     """The sequences of a FASTA or FASTQ file, plain or gzip, by name; a context manager.
 
     The file is read once, and refused where a command would refuse it; then pyfastx finds each
@@ -90,9 +91,3 @@ class NamedSequences:
         """Close the file and remove the index."""
         self._file = None
         self._folder.remove()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()

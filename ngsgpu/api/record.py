@@ -87,17 +87,26 @@ def fastq_bytes(record: RecordLike) -> bytes:
     """A record as FASTQ.
 
     Raises:
-        UsageError: it has no qualities.
+        UsageError: it has no qualities, or a line end within it.
     """
     if record.qualities is None:
         raise UsageError(f"record {record.name!r} has no qualities; write FASTA")
-    text = f"@{record.name}\n{record.sequence}\n+\n{record.qualities}\n"
-    return text.encode(errors="surrogateescape")
+    return _encoded(f"@{record.name}\n{record.sequence}\n+\n{record.qualities}\n", 4, record)
 
 
 def fasta_bytes(record: RecordLike) -> bytes:
-    """A record as FASTA, the sequence in one line."""
-    return f">{record.name}\n{record.sequence}\n".encode(errors="surrogateescape")
+    """A record as FASTA, the sequence in one line.
+
+    Raises:
+        UsageError: it has a line end within it.
+    """
+    return _encoded(f">{record.name}\n{record.sequence}\n", 2, record)
+
+
+def _encoded(text: str, lines: int, record: RecordLike) -> bytes:
+    if text.count("\n") != lines:
+        raise UsageError(f"record {record.name!r} has a line end within it")
+    return text.encode(errors="surrogateescape")
 
 
 def records_of(batch: RecordBatch) -> Iterator[Record]:

@@ -34,7 +34,8 @@ def save_files(
         UsageError: there are more or fewer paths.
     """
     if len(paths) != len(files):
-        raise UsageError(f"{len(files)} paths are needed here, not {len(paths)}")
+        needed = "one path is" if len(files) == 1 else "two paths, one for each mate, are"
+        raise UsageError(f"{needed} needed here, not {len(paths)}")
     with OutputSet(paths, threads=threads, compression_level=compress_level) as outputs:
         for number, path in enumerate(files):
             with path.open("rb") as file:
@@ -69,7 +70,11 @@ class Result(Reads[Item]):
         super().__init__([lane], phred_offset=33)  # which takes any qualities
         self.statistics = statistics
         self._folder = folder
-        self._paths = paths
+        self._names = [path.name for path in paths]
+
+    @property
+    def _paths(self) -> list[Path]:
+        return [self._folder.path / name for name in self._names]
 
     def batches(self) -> Iterator[tuple[RecordBatch, ...]]:
         """The records in arrays: a batch at a time, or the batches of both mates."""

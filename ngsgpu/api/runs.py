@@ -7,15 +7,18 @@ import shutil
 import tempfile
 import weakref
 from collections.abc import Iterable, Iterator
+from functools import partial
+from io import IOBase
 from itertools import chain
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Self, TypeAlias, TypedDict
+from typing import Any, Final, Literal, NamedTuple, Self, TypeAlias, TypedDict
 
 from ngsgpu.api.files import Reads, Writer
-from ngsgpu.api.record import RecordLike
+from ngsgpu.api.record import Record, RecordLike
+from ngsgpu.declared.values import as_options
 from ngsgpu.device.backend import choose_backend
 from ngsgpu.device.memory import parse_size, usable_cpus
-from ngsgpu.errors import UsageError, output_error
+from ngsgpu.errors import InputError, NgsgpuError, UsageError, output_error
 from ngsgpu.io.inputs import holds_pairs
 from ngsgpu.io.output.writer import OutputSet
 from ngsgpu.io.paths import Paths, listed, temporary_place
@@ -32,6 +35,9 @@ Source: TypeAlias = (
 )
 """Reads: a path or several, what ``open`` or another function returned, records or pairs of them,
 or arrays."""
+
+_NAMES: Final = {"in1": "`reads`", "in2": "`mates`", "interleaved_in": "`interleaved=True`"}
+"""What parameters of the functions on files are called here."""
 
 
 class How(TypedDict, total=False):
@@ -50,8 +56,8 @@ class How(TypedDict, total=False):
     backend: Literal["auto", "cpu", "cuda"]
     gpus: int | None
     threads: int
-    memory: int | str | None
-    gpu_memory: int | str | None
+    memory: float | str | None
+    gpu_memory: float | str | None
     progress: bool
 
 
@@ -65,7 +71,8 @@ def run_options(how: How) -> RunOptions:
         TypeError: there is no such keyword.
     """
     if unknown := how.keys() - How.__annotations__.keys():
-        raise TypeError(f"unexpected keyword argument {min(unknown)!r}")
+        which = f"unexpected keyword argument {min(unknown)!r}"
+        raise TypeError(f"{which}; options of a stage are in its `parameters`")
     backend: Any = how.get("backend") or os.environ.get("NGSGPU_BACKEND") or "auto"
     chosen = choose_backend(backend, how.get("gpus"))
     return RunOptions(
@@ -80,17 +87,30 @@ def run_options(how: How) -> RunOptions:
     )
 
 
-def _bytes(size: int | str | None) -> int | None:
-    return parse_size(size) if isinstance(size, str) else size
+def _bytes(size: float | str | None) -> int | None:
+    if size is None:
+        return None
+    return parse_size(size) if isinstance(size, str) else int(size)
+
+
+def check_kind(name: str, value: object, *kinds: type) -> None:
+    """Check that a value is of one of some kinds, or None.
+
+    Raises:
+        UsageError: it is not.
+    """
+    if value is not None and not isinstance(value, kinds):
+        names = " or ".join(kind.__name__ for kind in kinds)
+        raise UsageError(f"`{name}` must be {names}, not {type(value).__name__}")
 
 
 class Folder:
     """A temporary folder, in ``$TMPDIR``, that goes when nothing refers to this object any more.
 
     As a context manager it goes at once if the block fails, and otherwise ``inputs`` alone does.
+    Errors of the block name the parameters of the functions of ``ngsgpu``.
 
     Attributes:
-        path: the folder.
         inputs: a folder in it.
 
     Raises:
@@ -100,19 +120,34 @@ class Folder:
     def __init__(self) -> None:
         place = temporary_place()
         try:
-            self.path = Path(tempfile.mkdtemp(prefix="ngsgpu-", dir=place))
-            self.inputs = self.path / "inputs"
+            self._path = Path(tempfile.mkdtemp(prefix="ngsgpu-", dir=place))
+            self.inputs = self._path / "inputs"
             self.inputs.mkdir()
         except OSError as error:
             raise output_error(place, error) from error
-        self.remove = weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
+        self.remove = weakref.finalize(self, shutil.rmtree, self._path, ignore_errors=True)
+
+    @property
+    def path(self) -> Path:
+        """The folder.
+
+        Raises:
+            UsageError: it is gone.
+        """
+        if not self.remove.alive:
+            raise UsageError("this result is closed, and its files are gone; use it before")
+        return self._path
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *error: object) -> None:
-        if error[0] is not None:
+    def __exit__(self, kind: object, error: BaseException | None, *_: object) -> None:
+        if error is not None:
             self.remove()
+        if isinstance(error, InputError) and Path(error.path).parent == self.inputs:
+            error.path = Path(error.path).name
+        if isinstance(error, NgsgpuError):
+            error.reword(partial(as_options, names=_NAMES))
         shutil.rmtree(self.inputs, ignore_errors=True)
 
 
@@ -160,9 +195,11 @@ def inputs_of(
     return Inputs(found.first, others.first, False)
 
 
-def _files_of(reads: Source, folder: Folder, name: str) -> Inputs:
+def _files_of(reads: Any, folder: Folder, name: str) -> Inputs:
     if isinstance(reads, str | Path):
         return Inputs([reads], [], False)
+    if not isinstance(reads, Iterable) or isinstance(reads, bytes | dict | IOBase | Record):
+        raise UsageError(_not_reads(name, reads))
     if isinstance(reads, Reads):
         lanes = reads.files
         seconds: list[str | Path] = [lane.inputs[1] for lane in lanes if len(lane.inputs) == 2]
@@ -177,15 +214,20 @@ def _files_of(reads: Source, folder: Folder, name: str) -> Inputs:
     if isinstance(example, RecordBatch):
         return _written_batches((own if paired else (own,) for own in items), folder, name)
     if example is not None and not hasattr(example, "sequence"):
-        raise UsageError(
-            f"{name} must be paths, records, pairs of records or batches of them, not "
-            f"{type(example).__name__}"
-        )
+        raise UsageError(_not_reads(name, example))
     path = folder.inputs / name
     with Writer([path]) as writer:
         for own in items:
-            writer.write(*(own if paired else (own,)))
+            both = own if isinstance(own, tuple) else (own,)
+            if len(both) != 1 + paired:
+                raise UsageError(f"{name} must be all records, or all pairs: (first, second)")
+            writer.write(*both)
     return Inputs([path], [], paired)
+
+
+def _not_reads(name: str, given: object) -> str:
+    kinds = "a path, or a list or other iterable of paths, records, pairs of records or batches"
+    return f"`{name}` must be {kinds}, not {type(given).__name__}"
 
 
 def _written_batches(

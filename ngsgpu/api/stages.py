@@ -1,8 +1,9 @@
-"""Stages as functions: reads in, reads out."""
+"""Stages as functions: reads in, reads out; and several of them in one call."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import logging
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, Unpack, overload
@@ -10,8 +11,12 @@ from typing import Any, Unpack, overload
 from ngsgpu.api.files import Pair
 from ngsgpu.api.record import Record
 from ngsgpu.api.results import Merged, Result
-from ngsgpu.api.runs import Folder, How, Source, inputs_of, run_options
+from ngsgpu.api.runs import Folder, How, Source, check_kind, inputs_of, run_options
 from ngsgpu.assemble.contigs import AssemblyParameters, assemble_files
+from ngsgpu.chains.run import Runs
+from ngsgpu.chains.runner import ChainStatistics
+from ngsgpu.chains.steps import read_steps, steps_of
+from ngsgpu.classify.run.samples import one_sample
 from ngsgpu.correct import CorrectionParameters, correct_files
 from ngsgpu.deplete import DepletionParameters, deplete_files
 from ngsgpu.io.text.diagnose import PhredOffset
@@ -29,13 +34,13 @@ def correct(
 ) -> Result[Pair]: ...  # fmt: skip
 @overload
 def correct(
-    reads: Source, mates: None = None,
+    reads: Source, mates: CorrectionParameters | SpectrumParameters | None = None,
     parameters: CorrectionParameters | SpectrumParameters | None = None, *,
     interleaved: bool = False, phred_offset: PhredOffset = "auto", **how: Unpack[How],
 ) -> Result[Any]: ...  # fmt: skip
 def correct(
     reads: Source,
-    mates: Source | None = None,
+    mates: Source | CorrectionParameters | SpectrumParameters | None = None,
     parameters: CorrectionParameters | SpectrumParameters | None = None,
     *,
     interleaved: bool = False,
@@ -46,7 +51,7 @@ def correct(
 
     Args:
         reads: all reads of a library: single ones, first mates, or pairs.
-        mates: second mates.
+        mates: second mates; or the parameters, if there are none.
         parameters: of CARE's method, the default, or of that by k-mers.
         interleaved: whether files of ``reads`` hold both mates.
         phred_offset: 33, 64, or ``auto``.
@@ -58,17 +63,18 @@ def correct(
     Raises:
         NgsgpuError: see ``ngsgpu.correct.correct_files``.
     """
+    seconds, chosen = _apart(mates, parameters, CorrectionParameters, SpectrumParameters)
     more: dict[str, Any] = {"phred_offset": phred_offset}
-    if parameters is not None:
-        more["parameters"] = parameters
-    by_kmers = isinstance(parameters, SpectrumParameters)
+    if chosen is not None:
+        more["parameters"] = chosen
+    by_kmers = isinstance(chosen, SpectrumParameters)
     files = correct_by_spectrum if by_kmers else correct_files
-    return _reads_of(partial(files, **more), reads, mates, interleaved, how)
+    return _reads_of(partial(files, **more), reads, seconds, interleaved, how)
 
 
 def deplete(
     reads: Source,
-    mates: Source | None = None,
+    mates: Source | DepletionParameters | None = None,
     parameters: DepletionParameters | None = None,
     *,
     host: str | Path,
@@ -79,7 +85,7 @@ def deplete(
 
     Args:
         reads: single reads, first mates, or pairs.
-        mates: second mates.
+        mates: second mates; or the parameters, if there are none.
         parameters: what is the host's, and what is kept.
         host: index of the host, made by ``ngsgpu deplete-index`` or ``ngsgpu.deplete.build_index``.
         interleaved: whether files of ``reads`` hold both mates.
@@ -91,14 +97,15 @@ def deplete(
     Raises:
         NgsgpuError: see ``ngsgpu.deplete.deplete_files``.
     """
+    seconds, chosen = _apart(mates, parameters, DepletionParameters)
     return _reads_of(
-        partial(deplete_files, host, parameters=parameters), reads, mates, interleaved, how
+        partial(deplete_files, host, parameters=chosen), reads, seconds, interleaved, how
     )
 
 
 def merge(
     reads: Source,
-    mates: Source | None = None,
+    mates: Source | MergeParameters | None = None,
     parameters: MergeParameters | None = None,
     *,
     interleaved: bool = False,
@@ -109,7 +116,7 @@ def merge(
 
     Args:
         reads: first mates, or pairs.
-        mates: second mates.
+        mates: second mates; or the parameters, if there are none.
         parameters: of merging.
         interleaved: whether files of ``reads`` hold both mates.
         phred_offset: 33, 64, or ``auto``.
@@ -121,16 +128,17 @@ def merge(
     Raises:
         NgsgpuError: see ``ngsgpu.merge.merge_files``.
     """
+    seconds, chosen = _apart(mates, parameters, MergeParameters)
     options = run_options(how)
     with Folder() as folder:
-        inputs = inputs_of(reads, mates, interleaved, folder)
+        inputs = inputs_of(reads, seconds, interleaved, folder)
         merged, first, second = (folder.path / name for name in ("merged", "first", "second"))
         statistics = merge_files(
             inputs.first,
             inputs.second,
             MergeOutputs(merged, first, second),
             interleaved=inputs.interleaved,
-            parameters=parameters,
+            parameters=chosen,
             phred_offset=phred_offset,
             options=options,
         )
@@ -141,7 +149,7 @@ def merge(
 
 def trim(
     reads: Source,
-    mates: Source | None = None,
+    mates: Source | TrimParameters | None = None,
     parameters: TrimParameters | None = None,
     *,
     interleaved: bool = False,
@@ -152,7 +160,7 @@ def trim(
 
     Args:
         reads: single reads, first mates, or pairs.
-        mates: second mates.
+        mates: second mates; or the parameters, if there are none.
         parameters: what is trimmed and kept.
         interleaved: whether files of ``reads`` hold both mates.
         phred64: whether qualities are Phred+64.
@@ -164,17 +172,18 @@ def trim(
     Raises:
         NgsgpuError: see ``ngsgpu.trim.trim_files``.
     """
+    seconds, chosen = _apart(mates, parameters, TrimParameters)
 
     def files(first: Any, out1: Any, second: Any, out2: Any, **more: Any) -> Any:
         outputs = TrimOutputs(out1=out1[0], out2=out2[0] if out2 else None)
-        return trim_files(first, second, outputs, parameters=parameters, phred64=phred64, **more)
+        return trim_files(first, second, outputs, parameters=chosen, phred64=phred64, **more)
 
-    return _reads_of(files, reads, mates, interleaved, how)
+    return _reads_of(files, reads, seconds, interleaved, how)
 
 
 def assemble(
     reads: Source,
-    mates: Source | None = None,
+    mates: Source | AssemblyParameters | None = None,
     parameters: AssemblyParameters | None = None,
     *,
     single: Source | None = None,
@@ -186,7 +195,7 @@ def assemble(
 
     Args:
         reads: single reads, first mates, or pairs.
-        mates: second mates.
+        mates: second mates; or the parameters, if there are none.
         parameters: of the assembly.
         single: more single reads, such as merged pairs.
         interleaved: whether files of ``reads`` hold both mates.
@@ -199,9 +208,10 @@ def assemble(
     Raises:
         NgsgpuError: see ``ngsgpu.assemble.contigs.assemble_files``.
     """
+    seconds, chosen = _apart(mates, parameters, AssemblyParameters)
     options = run_options(how)
     with Folder() as folder:
-        inputs = inputs_of(reads, mates, interleaved, folder)
+        inputs = inputs_of(reads, seconds, interleaved, folder)
         more = [] if single is None else inputs_of(single, None, False, folder, "single").first
         contigs = folder.path / "contigs"
         statistics = assemble_files(
@@ -210,7 +220,7 @@ def assemble(
             inputs.second,
             single=more,
             interleaved=inputs.interleaved,
-            parameters=parameters,
+            parameters=chosen,
             phred_offset=phred_offset,
             options=options,
         )
@@ -242,3 +252,65 @@ def _reads_of(
             options=options,
         )
         return Result(folder, [*first, *second], statistics, interleaved=inputs.interleaved)
+
+
+def _apart(mates: Any, parameters: Any, *kinds: type) -> tuple[Any, Any]:
+    """Mates and parameters, where these may have been given in the place of mates.
+
+    Raises:
+        UsageError: the parameters are those of something else.
+    """
+    if parameters is None and isinstance(mates, kinds):
+        return None, mates
+    check_kind("parameters", parameters, *kinds)
+    return mates, parameters
+
+
+def chain(
+    steps: str | Path | Iterable[str | Mapping[str, Any]],
+    reads: Source,
+    mates: Source | None = None,
+    *,
+    out: str | Path,
+    sample: str | None = None,
+    interleaved: bool = False,
+    **how: Unpack[How],
+) -> ChainStatistics:
+    """Run several stages over the same reads, as ``ngsgpu run``.
+
+    Args:
+        steps: a file of steps, ``isolate``, or steps in order: names, or names with the options of
+            their commands, such as ``{"correct": {"coverage": 40, "keep": True}}``.
+        reads: single reads, first mates, or pairs.
+        mates: second mates.
+        out: folder of the outputs.
+        sample: name of the sample; None: that of the first file.
+        interleaved: whether files of ``reads`` hold both mates.
+        how: ``backend``, ``threads``, ``memory`` and others, see ``ngsgpu.api.runs.How``.
+
+    Returns:
+        What was done: ``steps`` has name, command, time and outputs of each.
+
+    Raises:
+        NgsgpuError: a step fails, or is none.
+    """
+    wanted = read_steps(str(steps)) if isinstance(steps, str | Path) else steps_of(steps)
+    options = run_options(how)
+    logger = logging.getLogger("ngsgpu")
+    level = logger.level
+    with Folder() as folder:
+        inputs = inputs_of(reads, mates, interleaved, folder)
+        found = one_sample(
+            list(map(str, inputs.first)),
+            list(map(str, inputs.second)),
+            interleaved=inputs.interleaved,
+            name=sample,
+        )
+        runs = Runs(wanted, Path(out), options, quiet=not options.progress)
+        try:
+            runs.check([found])
+            (statistics,) = runs.all([found])
+        finally:
+            logger.setLevel(level)  # commands that print only errors raise it
+            folder.remove()
+    return statistics

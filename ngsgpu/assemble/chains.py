@@ -19,14 +19,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.assemble.graph import (
-    Graph,
-    Places,
-    follower,
-    load_directions,
-    place_type,
-    shift_out,
-)
+from ngsgpu.assemble.graph import Graph, Places, follower, load_directions, place_type, shift_out
 from ngsgpu.jit import Integer, njit
 from ngsgpu.pool import map_all
 from ngsgpu.sequence.kmers import is_less

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.jit import Integer, njit
-from ngsgpu.kmers.cpu import highest_count
+from ngsgpu.kmers.counted import highest_count
 from ngsgpu.pool import map_all
 from ngsgpu.sequence.intrinsics import prefetch
 from ngsgpu.sequence.kmers import find_row, is_less, roll_words, turn, unused_bits

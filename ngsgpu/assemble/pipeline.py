@@ -31,7 +31,7 @@ from ngsgpu.pool import map_all
 from ngsgpu.run.driver import FilesDriver, folder_beside
 from ngsgpu.run.options import INTERPRETER_BYTES, RunOptions
 from ngsgpu.run.plan import in_turn
-from ngsgpu.run.steps import Run
+from ngsgpu.run.progress import Run
 
 _LOG = logging.getLogger("ngsgpu")
 _ROWS: Final = 1 << 22

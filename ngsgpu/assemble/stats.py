@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike
 
 from ngsgpu.assemble.chains import Unitigs
 from ngsgpu.assemble.params import UnitigParameters
+from ngsgpu.run.progress import Run
 from ngsgpu.run.statistics import RunStatistics
-from ngsgpu.run.steps import Run
 
 
 @dataclass(slots=True, kw_only=True)

@@ -14,3 +14,14 @@ The method is MetaCache's. Rooms, each built on those before it:
 
 In a room, ``cpu`` holds the reference kernels and ``gpu`` their counterparts.
 """
+
+from typing import TYPE_CHECKING
+
+from ngsgpu.lazy import on_first_use
+
+if TYPE_CHECKING:
+    from ngsgpu.classify.database.build import build_database
+    from ngsgpu.classify.params import EvidenceParameters, QueryParameters
+
+__all__ = ["EvidenceParameters", "QueryParameters", "build_database"]
+__getattr__, __dir__ = on_first_use(__name__, __file__)

@@ -11,16 +11,14 @@ from __future__ import annotations
 import importlib
 import inspect
 import logging
-import os
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import suppress
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from keyword import iskeyword
 from typing import Any, Final, Literal
 
 from ngsgpu.errors import UsageError
+from ngsgpu.lazy import registered
 
 GROUP: Final = "ngsgpu.classify.outputs"
 """Entry points of other packages' formats."""
@@ -174,9 +172,11 @@ def formats() -> dict[str, Format]:
     One that cannot be used is reported and left out.
     """
     found = {own.name: own for own in OURS}
-    for name, other in _registered():
-        if not isinstance(other, Format):
-            logger.warning("output format %s: %s", name, other)
+    for name, place, other in registered(GROUP):
+        if isinstance(other, Exception):
+            logger.warning("output format %s: %s cannot be loaded (%s)", name, place, other)
+        elif not isinstance(other, Format):
+            logger.warning("output format %s: %s is no Format", name, place)
         elif not other.name.isidentifier() or iskeyword(other.name):
             logger.warning("output format %s: %r is no name of a parameter", name, other.name)
         elif other.name in found:
@@ -184,33 +184,3 @@ def formats() -> dict[str, Format]:
         else:
             found[other.name] = other
     return found
-
-
-def _registered() -> Iterator[tuple[str, Any]]:
-    """Names of entry points, and what each is or why it cannot be loaded."""
-    # Most often there is none, and importlib.metadata takes longer to import than it takes to see.
-    if not any(b"[%s]" % GROUP.encode() in text for text in _entry_points()):
-        return
-    from importlib.metadata import entry_points
-
-    for point in sorted(entry_points(group=GROUP)):
-        try:
-            loaded = point.load()
-            is_one = isinstance(loaded, Format)
-            yield point.name, loaded if is_one else f"{point.value} is no Format"
-        except Exception as error:  # a package that is broken must not stop the command
-            yield point.name, f"{point.value} cannot be loaded ({error})"
-
-
-def _entry_points() -> Iterator[bytes]:
-    """Files of entry points of all packages that are installed in folders."""
-    for folder in dict.fromkeys(sys.path):
-        try:
-            names = os.listdir(folder or ".")  # noqa: PTH208
-        except OSError:
-            continue
-        for name in names:
-            if name.endswith((".dist-info", ".egg-info")):
-                path = os.path.join(folder, name, "entry_points.txt")  # noqa: PTH118  # faster
-                with suppress(OSError), open(path, "rb") as file:  # noqa: PTH123
-                    yield file.read()

@@ -7,6 +7,9 @@ Only the module of the command that is called is imported. At module level, comm
 the standard library, click, ``ngsgpu.errors`` and what declares parameters; heavy imports happen
 inside the command, while CUDA starts.
 
+Other packages add commands as entry points of the group ``ngsgpu.commands``, each a function that
+declares its parameters as ours do.
+
 Results go to files or standard output, messages through the logger ``ngsgpu`` to standard error.
 """
 
@@ -23,9 +26,8 @@ import click
 
 from ngsgpu._version import __version__
 from ngsgpu.cli import standard
-from ngsgpu.cli.adapter import Entry, Group
+from ngsgpu.cli.adapter import Entry, Group, as_typed
 from ngsgpu.cli.options import WORDS
-from ngsgpu.cli.wording import as_typed
 from ngsgpu.ending import Terminated, handle_termination, leave, message_of, status_of
 from ngsgpu.errors import OUT_OF_MEMORY, NgsgpuError, NoReaderError, is_out_of_memory
 
@@ -108,6 +110,7 @@ def _print_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None
 
 app = Group(
     COMMANDS,
+    registry="ngsgpu.commands",
     name="ngsgpu",
     help="Trim, correct, merge, extend and classify Illumina short reads; evaluate the results.",
     epilog="Exit status: 0 success, 1 failure while running, 2 wrong usage or unreadable input, "

@@ -1,14 +1,17 @@
 """Commands of the command line, from the functions that declare their parameters.
 
 The options, their help, the check of values and files, and the options that come with a role (CRAM
-input takes ``--cram-reference``) follow from the declarations; see ``ngsgpu.declared``.
+input takes ``--cram-reference``) follow from the declarations; see ``ngsgpu.declared``. Messages
+have options in place of the parameters that the core names.
 """
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -16,12 +19,12 @@ import click
 
 from ngsgpu.cli.files import checked_files, reads_cram
 from ngsgpu.cli.options import WORDS
-from ngsgpu.cli.wording import options_named
 from ngsgpu.declared.options import Option
 from ngsgpu.declared.parameters import Parameter, arguments, parameters_of
 from ngsgpu.declared.roles import Role
-from ngsgpu.declared.values import check_value
-from ngsgpu.errors import UsageError
+from ngsgpu.declared.values import as_options, check_value
+from ngsgpu.errors import NgsgpuError, UsageError
+from ngsgpu.lazy import registered
 
 SETTINGS: Final[dict[str, Any]] = {
     "help_option_names": ["-h", "--help"],
@@ -74,20 +77,42 @@ class Group(click.Group):
 
     Args:
         entries: commands, or where they are, by their names, which may have two words.
+        registry: group of entry points by which other packages add functions; empty: none.
         settings: for ``click.Group``.
     """
 
-    def __init__(self, entries: Mapping[str, Command | Entry], **settings: Any) -> None:
+    def __init__(
+        self, entries: Mapping[str, Command | Entry], *, registry: str = "", **settings: Any
+    ) -> None:
         super().__init__(no_args_is_help=True, context_settings=SETTINGS, **settings)
         self.entries = entries
+        self._registry = registry
+
+    @cached_property
+    def others(self) -> dict[str, Command | Entry]:
+        """Commands of other packages; one that cannot be used is reported and left out."""
+        found: dict[str, Command | Entry] = {}
+        for name, place, function in registered(self._registry) if self._registry else ():
+            try:
+                if isinstance(function, Exception):
+                    raise function
+                if name in self.entries:
+                    raise TypeError("there is one of this name")
+                found[name] = Command(name, function)
+            except Exception as error:  # others' code must not stop ours
+                import logging
+
+                said = logging.getLogger("ngsgpu")
+                said.warning("command %s of %s cannot be used: %s", name, place, error)
+        return found
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Names of the commands, in order."""
-        return list(self.entries)
+        return [*self.entries, *self.others]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Load a command; None if there is none of this name."""
-        found = self.entries.get(cmd_name)
+        found = self.entries.get(cmd_name) or self.others.get(cmd_name)
         if not isinstance(found, Entry):
             return found
         loaded = found.load(cmd_name)
@@ -106,10 +131,11 @@ class Group(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands without loading them."""
-        limit = formatter.width - 6 - max(map(len, self.entries))
+        entries = {**self.entries, **self.others}
+        limit = formatter.width - 6 - max(map(len, entries))
         rows = [
             (name, found.summary if isinstance(found, Entry) else found.get_short_help_str(limit))
-            for name, found in self.entries.items()
+            for name, found in entries.items()
         ]
         with formatter.section("Commands"):
             formatter.write_dl([(name, _shortened(text, limit)) for name, text in rows])
@@ -306,3 +332,43 @@ def _shortened(text: str, limit: int) -> str:
     if len(text) <= limit:
         return text
     return text[: limit - 2].rpartition(" ")[0] + "..."
+
+
+_named: Mapping[str, str] = {}
+"""Options by the names of parameters, of the command that runs; threads share it."""
+
+
+@contextlib.contextmanager
+def options_named(parameters: Sequence[Parameter]) -> Iterator[None]:
+    """Let messages name the options of a command, also those of errors that leave the block.
+
+    Args:
+        parameters: of the command.
+    """
+    global _named
+    before, _named = _named, _options(parameters)
+    try:
+        yield
+    except NgsgpuError as error:
+        error.reword(as_typed)
+        raise
+    finally:
+        _named = before
+
+
+def as_typed(message: str) -> str:
+    """A message of the core with the options of the command that runs."""
+    message = as_options(message, _named)
+    return as_options(message, _usual()) if "`" in message else message
+
+
+def _options(parameters: Sequence[Parameter]) -> dict[str, str]:
+    return {own.name: own.shown for own in parameters}
+
+
+@cache
+def _usual() -> dict[str, str]:
+    """Options of correction, for messages of commands without them, such as `doctor`."""
+    from ngsgpu.cli.stages.correct import correct
+
+    return _options(parameters_of(correct))

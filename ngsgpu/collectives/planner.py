@@ -8,14 +8,7 @@ from fractions import Fraction
 from typing import Final, Literal, get_args
 
 from ngsgpu.collectives.flow import best_chunks, buffered_plan, flow_plan, least_time
-from ngsgpu.collectives.plan import (
-    Kind,
-    Plan,
-    check_plan,
-    check_ways,
-    fitted,
-    largest_buffer,
-)
+from ngsgpu.collectives.plan import Kind, Plan, check_plan, check_ways, fitted, largest_buffer
 from ngsgpu.collectives.schedule import direct_plan, one_step_plan, ring_plan
 from ngsgpu.collectives.topology import Topology
 from ngsgpu.errors import UsageError

@@ -8,12 +8,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.correct.corrections import (
-    VOTES_THAT_DECIDE,
-    Corrections,
-    are_of_class,
-    settle_doubtful,
-)
+from ngsgpu.correct.corrections import VOTES_THAT_DECIDE, Corrections, are_of_class, settle_doubtful
 from ngsgpu.correct.forests.forest import Second
 from ngsgpu.correct.gpu import RESULTS, AnchorCorrector
 from ngsgpu.correct.workspace import HIGH_QUALITY, LOW_QUALITY

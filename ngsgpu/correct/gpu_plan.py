@@ -15,11 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from ngsgpu.correct.forests.gpu import forest_bytes
-from ngsgpu.correct.gpu import (
-    RESULT_BYTES,
-    BatchSizes,
-    batch_bytes,
-)
+from ngsgpu.correct.gpu import RESULT_BYTES, BatchSizes, batch_bytes
 from ngsgpu.correct.gpu_tiers import tiers_for, workspace_block_bytes
 from ngsgpu.correct.params import CorrectionParameters
 from ngsgpu.device.cuda.sort import ARGSORT_BYTES

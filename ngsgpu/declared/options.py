@@ -35,6 +35,7 @@ class Option:
         choices: all its values; None: any.
         word: what stands for None on the command line, such as ``auto``.
         alone: value if the option stands alone, without one; None: it needs one.
+        kind: ``bool``, ``int`` or ``float`` if its values are; found from its type.
     """
 
     help: str
@@ -51,6 +52,7 @@ class Option:
     choices: tuple[Any, ...] | None = None
     word: str | None = None
     alone: str | None = None
+    kind: type | None = None
 
 
 def option(default: object, metavar: str, text: str, *names: str, **more: Any) -> Any:

@@ -125,7 +125,7 @@ def declared_options(kind: type) -> dict[str, Option]:
     for name, hint in get_type_hints(kind, include_extras=True).items():
         option = _declaration(hint, vars(kind).get(name))
         if option is not None:
-            found[name] = _with_choices(option, hint)
+            found[name] = _with_values(option, hint)
     return found
 
 
@@ -218,7 +218,7 @@ def _value(default: Any) -> Any:
 
 
 def _parameter(name: str, hint: Any, option: Option, default: Any) -> Parameter:
-    option = _with_choices(option, hint)
+    option = _with_values(option, hint)
     plain = list(_plain(hint))
     kinds = {
         type(get_args(kind)[0]) if get_origin(kind) is Literal else kind
@@ -236,11 +236,14 @@ def _parameter(name: str, hint: Any, option: Option, default: Any) -> Parameter:
     return Parameter(name, kind, list in plain, tuple in plain, role, option, default)
 
 
-def _with_choices(option: Option, hint: Any) -> Option:
-    """An option whose choices are those of its type, if that has some."""
-    literals = [kind for kind in _plain(hint) if get_origin(kind) is Literal]
-    choices = tuple(own for kind in literals for own in get_args(kind))
-    return dataclasses.replace(option, choices=choices) if choices else option
+def _with_values(option: Option, hint: Any) -> Option:
+    """An option whose values are those of its type, if that says which."""
+    plain = [kind for kind in _plain(hint) if kind not in (list, tuple, type(None))]
+    choices = tuple(own for kind in plain if get_origin(kind) is Literal for own in get_args(kind))
+    if choices:
+        return dataclasses.replace(option, choices=choices)
+    is_number = len(plain) == 1 and plain[0] in (bool, int, float)
+    return dataclasses.replace(option, kind=plain[0]) if is_number else option
 
 
 def _annotations(hint: Any) -> Iterator[Any]:

@@ -10,14 +10,21 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import re
-from collections.abc import Mapping
-from typing import Any, TypeVar, dataclass_transform
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeVar, dataclass_transform
 
 from ngsgpu.declared.options import Option
 from ngsgpu.declared.parameters import declared_options
 from ngsgpu.errors import UsageError
 
 T = TypeVar("T")
+
+_KINDS: Final[dict[Any, tuple[str, Callable[[Any], bool]]]] = {
+    bool: ("True or False", lambda value: type(value).__name__ in ("bool", "bool_")),
+    int: ("a whole number", lambda value: hasattr(value, "__index__")),
+    float: ("a number", lambda value: hasattr(value, "__float__")),
+}
+"""In words, and whether a value is one; numbers may be NumPy's."""
 
 _PARAMETER = re.compile(r"`([a-z_][a-z0-9_]*)(?:=([^`]+))?`")
 
@@ -31,17 +38,22 @@ def check_value(name: str, value: Any, declared: Option) -> None:
         declared: its range or choices.
 
     Raises:
-        UsageError: it is outside.
+        UsageError: it is outside, or of another type.
     """
     if value is None:
         return
-    if isinstance(value, tuple):
+    if isinstance(value, tuple | list):
         for own in value:
             check_value(name, own, declared)
         return
+    if declared.kind is not None:
+        words, is_one = _KINDS[declared.kind]
+        if not is_one(value):
+            raise UsageError(f"`{name}` must be {words}, not {value!r}")
     if declared.choices is not None and value not in declared.choices:
-        *others, last = map(str, declared.choices)
-        raise UsageError(f"`{name}` must be {', '.join(others)} or {last}, not {value}")
+        *others, last = choices = [*map(str, declared.choices)]
+        given = repr(value) if str(value) in choices else value
+        raise UsageError(f"`{name}` must be {', '.join(others)} or {last}, not {given}")
     if isinstance(value, str) or _is_within(value, declared):
         return
     word = "" if declared.word is None else f"{declared.word} or "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -37,8 +38,7 @@ from ngsgpu.pool import working
 from ngsgpu.run.driver import FilesDriver
 from ngsgpu.run.options import INTERPRETER_BYTES, RunOptions
 from ngsgpu.run.plan import reading_bytes
-from ngsgpu.run.progress import Progress, say_if_compiling
-from ngsgpu.run.steps import Run
+from ngsgpu.run.progress import Progress, Run, say_if_compiling
 from ngsgpu.sequence.kmers import distinct
 
 _STRETCH: Final = 1 << 20
@@ -166,10 +166,7 @@ def index_files(
         options: threads, memory and progress.
     """
     own, other = _DRIVER.given(paths), listed(exclude)
-
-    def make(run: Run[IndexParameters]) -> HostIndex:
-        return _built(run, own, other, keep_kmers)
-
+    make = partial(_built, paths=own, exclude=other, keep_kmers=keep_kmers)
     return write_index([*own, *other], out, make, parameters, stats=stats, options=options)
 
 

@@ -20,12 +20,7 @@ from ngsgpu.extend.rules import Rules
 from ngsgpu.minhash.ends_gpu import TABLE_ARRAYS, building_bytes, table_bytes
 from ngsgpu.readset import ReadSet
 from ngsgpu.readset.gpu import DeviceReadSet, Movable, ReadMemory
-from ngsgpu.readset.gpu_divided import (
-    are_linked,
-    bytes_there,
-    place_reads,
-    whole_or_divided,
-)
+from ngsgpu.readset.gpu_divided import are_linked, bytes_there, place_reads, whole_or_divided
 from ngsgpu.readset.gpu_plan import STEPS, TeamPlan
 from ngsgpu.run.gpu_run import plan_free_memory
 

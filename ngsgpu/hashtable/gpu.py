@@ -12,13 +12,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.device.cuda.kernels import (
-    THREADS,
-    TILE,
-    KernelModule,
-    grid_of,
-    grid_of_warps,
-)
+from ngsgpu.device.cuda.kernels import THREADS, TILE, KernelModule, grid_of, grid_of_warps
 from ngsgpu.device.cuda.sort import again_after_freeing
 from ngsgpu.errors import DeviceError
 

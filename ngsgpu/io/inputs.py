@@ -21,6 +21,8 @@ from ngsgpu.io.text.batch import RecordBatch
 from ngsgpu.io.text.pairs import read_interleaved, read_pairs
 from ngsgpu.io.text.reader import PhredOffset, read_batches, unexpected_pairs
 
+logger = logging.getLogger("ngsgpu")
+
 
 @dataclass(frozen=True, slots=True)
 class ReadFiles:
@@ -191,10 +193,15 @@ def plan_lanes(
     """
     in1, in2, out1, out2 = listed(in1), listed(in2), listed(out1), listed(out2)
     lanes = pair_inputs(in1, in2, interleaved=interleaved)
-    for option, outputs, inputs in (("out1", out1, in1), ("out2", out2, in2)):
+    for mate, outputs, inputs in ((1, out1, in1), (2, out2, in2)):
         if len(outputs) not in ({0} if not inputs else {1, len(inputs)}):
-            wanted = f"1 or {len(inputs)}" if len(inputs) > 1 else f"{len(inputs)}"
-            raise UsageError(f"`{option}` was given {len(outputs)} times, {wanted} expected")
+            if not inputs:
+                raise UsageError(f"`out{mate}` is given, but not `in{mate}`")
+            wanted = f"1 or {len(inputs)} files" if len(inputs) > 1 else "1 file"
+            raise UsageError(
+                f"`out{mate}` must name {wanted} for the {len(inputs)} of `in{mate}`, "
+                f"not {len(outputs)}"
+            )
     targets = [[lane if len(out1) > 1 else 0] for lane in range(len(lanes))]
     if in2:
         for lane, own in enumerate(targets):
@@ -284,8 +291,6 @@ def _keep(stream: str, file: BinaryIO) -> None:
         raise output_error(temporary_place(), error) from error
 
 
-logger = logging.getLogger("ngsgpu")
-
 _LOOKED_AT: Final = 1 << 16
 _NUMBER: Final = re.compile(rb"\S+/([12])(?=\s|$)|\S+\s+([12]):[YN]:")
 """Mate numbers as in ``name/2`` and in Casava's ``name 2:N:0:ACGT``."""
@@ -348,3 +353,35 @@ def _mate_numbers(path: str) -> list[int]:
     names = lines[::4] if lines[:1] and lines[0][:1] == b"@" else lines
     found = (_NUMBER.match(name) for name in names if name[:1] in (b"@", b">"))
     return [int(match[1] or match[2]) if match else 0 for match in found]
+
+
+LONG: Final = 1000
+"""Mean bases of reads from which on they are taken for long ones: those of Illumina, also merged or
+extended to their fragments, have fewer."""
+
+
+def warn_of_long_reads(
+    reads: int, bases: int, lanes: Sequence[ReadFiles], work: str, remedy: str
+) -> None:
+    """Warn if reads are long.
+
+    Args:
+        reads: their number, of all of them or the first ones.
+        bases: of these.
+        lanes: their files.
+        work: what is made for short reads.
+        remedy: what to do with long ones.
+    """
+    if bases < LONG * max(1, reads):
+        return
+    file = (lanes[0].given or lanes[0].inputs)[0]
+    others = sum(len(lane.inputs) for lane in lanes) - 1
+    logger.warning(
+        "%s%s: the reads have %s bases on average, and %s is for short reads (%s is the limit); %s",
+        file,
+        f" and {others} more" if others else "",
+        f"{bases // max(1, reads):,}",
+        work,
+        f"{LONG:,}",
+        remedy,
+    )

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ngsgpu.io.output.writer import OutputSet
 from ngsgpu.io.paths import Paths, listed
 from ngsgpu.jit import Integer, njit
-from ngsgpu.kmers.cpu import highest_count
+from ngsgpu.kmers.counted import highest_count
 from ngsgpu.kmers.database import (
     KIND,
     DatabaseWriter,
@@ -29,7 +29,7 @@ from ngsgpu.kmers.stats import CombinationStatistics
 from ngsgpu.pool import working
 from ngsgpu.run.driver import FilesDriver
 from ngsgpu.run.options import RunOptions
-from ngsgpu.run.steps import Run
+from ngsgpu.run.progress import Run
 from ngsgpu.sequence.kmers import find_row, is_less
 
 _PART_BITS: Final = 10

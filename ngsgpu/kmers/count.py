@@ -20,14 +20,7 @@ from ngsgpu.io.paths import Paths, is_stream, listed
 from ngsgpu.io.text.diagnose import PhredOffset
 from ngsgpu.io.text.sample import ReadSample
 from ngsgpu.kmers.cpu_run import ShortCounter, plan_arena
-from ngsgpu.kmers.database import (
-    KIND,
-    DatabaseWriter,
-    KmerDatabase,
-    Source,
-    Tally,
-    open_database,
-)
+from ngsgpu.kmers.database import KIND, DatabaseWriter, KmerDatabase, Source, Tally, open_database
 from ngsgpu.kmers.kept import KeptKmers
 from ngsgpu.kmers.long.cpu_run import LongCounter
 from ngsgpu.kmers.params import CountParameters
@@ -36,7 +29,7 @@ from ngsgpu.kmers.stretches import offset_to_read
 from ngsgpu.kmers.text import SHOWN_COUNTS, histogram_lines
 from ngsgpu.run.driver import FilesDriver, folder_beside
 from ngsgpu.run.options import RunOptions
-from ngsgpu.run.steps import Run
+from ngsgpu.run.progress import Run
 from ngsgpu.run.trimming import warn_of_adapters
 
 Choice = Callable[[NDArray[np.int64]], int]

@@ -17,15 +17,11 @@ from numpy.typing import NDArray
 
 from ngsgpu.jit import Integer, njit
 from ngsgpu.sequence.codec import AMBIGUOUS, CODES
-from ngsgpu.sequence.hashing import mix64
-from ngsgpu.sequence.kmers import hash_row, is_less, roll, roll_words, unused_bits
-from ngsgpu.sequence.probe import find_slot, free_slot
+from ngsgpu.sequence.hashing import find_slot, free_slot, mix64
+from ngsgpu.sequence.kmers import hash_row, roll, roll_words, unused_bits
 
 FIRST_SLOTS: Final = 1 << 10
 LINE_END: Final = 5
-_FEW: Final = 16
-"""Rows that are sorted by insertion."""
-
 LETTER_CODES: Final = CODES.copy()
 LETTER_CODES[[10, 13]] = LINE_END
 
@@ -293,106 +289,3 @@ def _add_long(
         table[slot, words] += count
     used[0] = len(table) // 2 - room
     return end
-
-
-@njit(nogil=True, cache=True)
-def rows_by_digit(
-    table: NDArray[np.uint64], left: int, digit: int, least: int, starts: NDArray[np.int64]
-) -> NDArray[np.uint64]:
-    """The rows of a table, uint64[n, words + 1], ordered by some bits of the k-mers.
-
-    Args:
-        table: see ``add_kmers``.
-        left: how many bits are before those that count.
-        digit: how many bits count.
-        least: k-mers that are less frequent are left out.
-        starts: int64[2^digit + 1], gets where those with each digit begin, and the end.
-    """
-    words = table.shape[1] - 1
-    before, shift = np.uint64(left), np.uint64(64 - digit)
-    lowest = np.uint64(max(1, least))
-    starts[:] = 0
-    for i in range(len(table)):
-        if table[i, words] >= lowest:
-            starts[np.int64((table[i, 0] << before) >> shift) + 1] += 1
-    place = places_of(starts)
-    rows = np.empty((starts[-1], words + 1), dtype=np.uint64)
-    for i in range(len(table)):
-        if table[i, words] >= lowest:
-            own = np.int64((table[i, 0] << before) >> shift)
-            for j in range(words + 1):
-                rows[place[own], j] = table[i, j]
-            place[own] += 1
-    return rows
-
-
-@njit(nogil=True, cache=True)
-def sorted_counts(
-    table: NDArray[np.uint64], used: int, bits: int, min_count: int, no_counts: NDArray[Any]
-) -> tuple[NDArray[np.uint64], NDArray[Any]]:
-    """The k-mers of a bucket in order, uint64[n, words], and their counts.
-
-    Args:
-        table: see ``add_kmers``.
-        used: number of its k-mers.
-        bits: highest bits of its k-mers, which all have in common.
-        min_count: k-mers that are less frequent are left out.
-        no_counts: empty, of the counts' type, whose highest value is that of higher counts, too.
-    """
-    words = table.shape[1] - 1
-    digit = 1
-    while digit < 16 and (used >> digit) > 1:
-        digit += 1
-    starts = np.empty((1 << digit) + 1, dtype=np.int64)
-    rows = rows_by_digit(table, bits, digit, min_count, starts)
-    for cell in range(1 << digit):
-        _sort_rows(rows, starts[cell], starts[cell + 1])
-    kmers = np.empty((len(rows), words), dtype=np.uint64)
-    counts = np.empty(len(rows), dtype=no_counts.dtype)
-    most = highest_count(no_counts)
-    for i in range(len(rows)):
-        for j in range(words):
-            kmers[i, j] = rows[i, j]
-        counts[i] = min(rows[i, words], most)
-    return kmers, counts
-
-
-@njit(nogil=True, cache=True)
-def highest_count(counts: NDArray[Any]) -> np.uint64:
-    """The highest count of a type, which k-mers that are more frequent have, too."""
-    return ~np.uint64(0) >> np.uint64(64 - 8 * counts.itemsize)
-
-
-@njit(nogil=True, cache=True)
-def _swap(rows: NDArray[np.uint64], a: Integer, b: Integer) -> None:
-    for j in range(rows.shape[1]):
-        rows[a, j], rows[b, j] = rows[b, j], rows[a, j]
-
-
-@njit(nogil=True, cache=True)
-def _sort_rows(rows: NDArray[np.uint64], begin: Integer, end: Integer) -> None:
-    """Sort distinct k-mers with their counts: heapsort, or insertion of few."""
-    words = rows.shape[1] - 1
-    if end - begin <= _FEW:
-        for i in range(begin + 1, end):
-            k = i
-            while k > begin and is_less(rows, k, rows, k - 1, words):
-                _swap(rows, k, k - 1)
-                k -= 1
-        return
-    size = end - begin
-    for step in range(size // 2 - 1 + size, 0, -1):
-        # First the heap is made, then its largest row goes to the end, time and again.
-        if step >= size:
-            root, count = step - size, size
-        else:
-            _swap(rows, begin, begin + step)
-            root, count = 0, step
-        while 2 * root + 1 < count:
-            child = 2 * root + 1
-            if child + 1 < count and is_less(rows, begin + child, rows, begin + child + 1, words):
-                child += 1
-            if not is_less(rows, begin + root, rows, begin + child, words):
-                break
-            _swap(rows, begin + root, begin + child)
-            root = child

@@ -21,7 +21,8 @@ from ngsgpu.device.plan import AT_LEAST, Allocation, HostPlan
 from ngsgpu.io.text.diagnose import PhredOffset
 from ngsgpu.io.text.reader import read_batches
 from ngsgpu.io.text.sample import ReadSample
-from ngsgpu.kmers.cpu import FIRST_SLOTS, add_kmers, into_buckets, sorted_counts
+from ngsgpu.kmers.counted import counted_in_parts, parts_of, sorted_counts
+from ngsgpu.kmers.cpu import FIRST_SLOTS, add_kmers, into_buckets
 from ngsgpu.kmers.database import DatabaseWriter, Source, Tally
 from ngsgpu.kmers.params import CountParameters
 from ngsgpu.kmers.runs import Run, write_run
@@ -37,6 +38,7 @@ _MIN_BITS: Final = 4
 _MAX_BITS: Final = 12
 _ARENA_SHARE: Final = 2
 """Part of the memory that the arena takes at most, 1 / this: the rest is for tables and counts."""
+_SHARE_OF_PARTS: Final = 16
 _ARENA: Final = "arena"
 
 Counts = Iterator[tuple[NDArray[np.uint64], NDArray[Any]]]
@@ -238,11 +240,18 @@ class ShortCounter(Counter):
         words = self.parameters.words
         no_counts = np.empty(0, dtype=self.parameters.count_type)
         runs = self.runs if with_runs else []
+        # Room for all threads' parts takes a small share of what the arena does.
+        most = max(STRETCH, self.rows // (_SHARE_OF_PARTS * self.options.threads))
 
         def count(bucket: int) -> tuple[NDArray[np.uint64], NDArray[Any]]:
+            begin, end = (np.ascontiguousarray(starts[:, bucket + i]) for i in (0, 1))
+            size = int((end - begin).sum())
+            if not runs and (digit := parts_of(size)) > 0 and size <= most:
+                return counted_in_parts(
+                    self._arena, begin, end, self.bits, digit, min_count, no_counts
+                )
             table = np.zeros((FIRST_SLOTS, words + 1), dtype=np.uint64)
             used = np.zeros(1, dtype=np.int64)
-            begin, end = (np.ascontiguousarray(starts[:, bucket + i]) for i in (0, 1))
             table = add_kmers(table, used, self._arena, begin, end, no_counts)
             for run in runs:
                 kmers, counts = run.read(bucket, bucket + 1, words)

@@ -1,8 +1,8 @@
 """Merging of overlapping pairs: both reads of a short fragment become one longer read.
 
 Read in this order: ``params`` (parameters), ``qualities`` (tables of what two bases say),
-``overlap`` and ``likelihood`` (finding the overlap, as FLASH or by likelihood), ``sample`` and
-``calibration`` (what the first pairs teach), ``records`` (bytes of reads, records in and out),
+``overlap`` and ``likelihood`` (finding the overlap, as FLASH or by likelihood), ``sample`` (what
+the first pairs teach), ``records`` (bytes of reads, records in and out),
 ``cpu`` (the kernel), ``kernels.cu`` and ``gpu`` (the same on a GPU), ``outputs`` (files),
 ``stats``, ``stage`` (files to files). The method is described in ``docs/merge.md``.
 """

@@ -18,14 +18,7 @@ from ngsgpu.merge.likelihood import FOUND, UNDECIDED, likeliest_of_pair
 from ngsgpu.merge.overlap import TOO_SHORT, best_overlap
 from ngsgpu.merge.params import Outward
 from ngsgpu.merge.qualities import SCORES, Tables
-from ngsgpu.merge.records import (
-    Read,
-    load_pair,
-    put_corrected,
-    put_merged,
-    put_unchanged,
-    room_for,
-)
+from ngsgpu.merge.records import Read, load_pair, put_corrected, put_merged, put_unchanged, room_for
 from ngsgpu.merge.rules import Rules
 
 # Counters of a run; the names are those of the statistics.

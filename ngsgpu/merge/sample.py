@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 
 from ngsgpu.io.text.pairs import Mates
 from ngsgpu.jit import njit
-from ngsgpu.merge.calibration import Calibration, calibrate
 from ngsgpu.merge.likelihood import BEST, FOUND, RELATED, likeliest_of_pair, second_start
 from ngsgpu.merge.params import (
     ACCEPT_BITS,
@@ -36,8 +35,10 @@ from ngsgpu.merge.qualities import (
     CYCLES,
     SCORES,
     UNIT,
+    Calibration,
     Tables,
     as_stated,
+    calibrate,
     evidence,
     in_units,
     quality_tables,

@@ -17,8 +17,7 @@ from ngsgpu.jit import Integer, njit
 from ngsgpu.minhash.params import MAX_ENTRIES
 from ngsgpu.readset.cpu import ReadArrays, read_length
 from ngsgpu.readset.kmers import canonical_kmers
-from ngsgpu.sequence.hashing import mix64, unmix64
-from ngsgpu.sequence.probe import find_cell
+from ngsgpu.sequence.hashing import find_cell, mix64, unmix64
 
 BUCKET_START = np.uint32(1 << 31)
 READ_MASK = np.uint32((1 << 31) - 1)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.jit import Integer, njit
-from ngsgpu.sequence.probe import home_cell
+from ngsgpu.sequence.hashing import home_cell
 
 END_MASK = np.uint64(0xFFFFFFFF)
 

@@ -18,12 +18,7 @@ from ngsgpu.device.pinned import mapped_empty
 from ngsgpu.device.team import free_unused, here
 from ngsgpu.errors import UnsuitableError
 from ngsgpu.minhash.cpu import NO_SLOT
-from ngsgpu.minhash.gpu_memory import (
-    ENTRY_BYTES,
-    SMALL_BYTES,
-    pass_bytes,
-    table_bytes,
-)
+from ngsgpu.minhash.gpu_memory import ENTRY_BYTES, SMALL_BYTES, pass_bytes, table_bytes
 from ngsgpu.minhash.params import MinhashParameters
 
 if TYPE_CHECKING:

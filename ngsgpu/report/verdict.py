@@ -21,12 +21,7 @@ from ngsgpu.report.sections.depletion import Depletion
 from ngsgpu.report.sections.devices import Span, day
 from ngsgpu.report.sections.extension import Extension
 from ngsgpu.report.sections.merging import Merging
-from ngsgpu.report.sections.quality import (
-    MANY_ADAPTERS,
-    Quality,
-    adapters_left,
-    whole_reads,
-)
+from ngsgpu.report.sections.quality import MANY_ADAPTERS, Quality, adapters_left, whole_reads
 from ngsgpu.report.sections.trimming import BASES, TRIMMED_BASES, Trimming, trimmed_share
 
 FINE: Final = "OK"

@@ -22,9 +22,8 @@ from ngsgpu.io.output.writer import OutputSet
 from ngsgpu.io.paths import Paths, check_distinct, is_stream, listed, own_descriptor
 from ngsgpu.io.text.reader import PhredOffset
 from ngsgpu.run.options import RunOptions, on_backend
-from ngsgpu.run.progress import Progress, say_if_compiling
+from ngsgpu.run.progress import Progress, Run, say_if_compiling
 from ngsgpu.run.statistics import RunStatistics, with_statistics
-from ngsgpu.run.steps import Run
 
 P = TypeVar("P")
 R = TypeVar("R", bound=Run[Any])

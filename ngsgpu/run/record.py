@@ -19,14 +19,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.errors import InputError, UnsuitableError
-from ngsgpu.io.inputs import ReadFiles, warn_of_mates
+from ngsgpu.io.inputs import ReadFiles, warn_of_long_reads, warn_of_mates
 from ngsgpu.io.output.writer import Outputs, OutputSet
 from ngsgpu.io.paths import check_distinct, is_stream
 from ngsgpu.io.text.batch import RecordBatch
 from ngsgpu.io.text.pairs import Mates
 from ngsgpu.io.text.reader import PhredOffset
 from ngsgpu.pool import working
-from ngsgpu.run.long_reads import warn_of_long_reads
 from ngsgpu.run.options import RunOptions, on_backend
 from ngsgpu.run.progress import Progress, say_if_compiling
 from ngsgpu.run.statistics import RunStatistics, with_statistics

@@ -5,21 +5,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    ClassVar,
-    Literal,
-    Protocol,
-    TypeVar,
-)
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.errors import InputError
 from ngsgpu.io.compress.source import unpacked_size
-from ngsgpu.io.inputs import ReadFiles
+from ngsgpu.io.inputs import ReadFiles, warn_of_long_reads
 from ngsgpu.io.paths import changed
 from ngsgpu.io.text.batch import RecordBatch
 from ngsgpu.io.text.reader import PhredOffset
@@ -28,10 +21,8 @@ from ngsgpu.readset import ReadSet, ReadSetBuilder
 from ngsgpu.readset.fill import fill_unknown
 from ngsgpu.readset.kmers import KmerSpectrum, count_kmers
 from ngsgpu.run.kept import KeptRecords
-from ngsgpu.run.long_reads import warn_of_long_reads
 from ngsgpu.run.options import Contents, ReadSetPlan, RunOptions, chunk_bytes_within
-from ngsgpu.run.progress import Progress
-from ngsgpu.run.steps import Run
+from ngsgpu.run.progress import Progress, Run
 from ngsgpu.run.trimming import warn_of_adapters
 
 if TYPE_CHECKING:

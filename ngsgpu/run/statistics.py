@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from ngsgpu.readset import ReadSet
     from ngsgpu.readset.gpu import DeviceReadSet
-    from ngsgpu.run.steps import Run
+    from ngsgpu.run.progress import Run
 
 _FIRST: Final = ("sample", "backend", "device", "job", "command", "parameters")
 _LAST: Final = ("time_s", "memory", "gpu_memory")

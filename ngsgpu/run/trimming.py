@@ -151,10 +151,8 @@ def warn_of_adapters(sample: ReadSample, lanes: Sequence[ReadFiles], harm: str) 
     found = find_adapters(sample)
     causes = []
     if found.many:
-        name = ", ".join(filter(None, (found.kit, *found.sequences[:1]))) or "of unknown sequence"
-        causes.append(
-            f"{_share(found.with_adapter, found.reads)} continue into an adapter ({name})"
-        )
+        share = _share(found.with_adapter, found.reads)
+        causes.append(f"{share} continue into an adapter ({_name(found)})")
     if found.many_poly_g:
         share = _share(found.poly_g, found.reads)
         causes.append(f"{share} end in G's, as two-colour instruments write where nothing shines")

@@ -20,12 +20,7 @@ from ngsgpu.run.again.edited import EditingRun
 from ngsgpu.run.options import INTERPRETER_BYTES, Contents, ReadSetPlan
 from ngsgpu.run.staged import CpuRun
 from ngsgpu.spectrum import cpu
-from ngsgpu.spectrum.kmers.counts import (
-    Thresholds,
-    count_reads,
-    find_thresholds,
-    tasks_of,
-)
+from ngsgpu.spectrum.kmers.counts import Thresholds, count_reads, find_thresholds, tasks_of
 from ngsgpu.spectrum.kmers.reads import scores_of_codes
 from ngsgpu.spectrum.kmers.solid import Solid, make_solid
 from ngsgpu.spectrum.params import SpectrumParameters

@@ -25,12 +25,7 @@ from ngsgpu.kmers.params import MAX_COUNT
 from ngsgpu.pool import Shared, working
 from ngsgpu.readset import ReadSet
 from ngsgpu.readset.gpu import DeviceReadSet, ReadMemory
-from ngsgpu.readset.gpu_divided import (
-    are_linked,
-    budget_with_reads,
-    common_arena,
-    place_reads,
-)
+from ngsgpu.readset.gpu_divided import are_linked, budget_with_reads, common_arena, place_reads
 from ngsgpu.run.options import RunOptions
 from ngsgpu.spectrum.cpu_run import RULES, SpectrumCorrections
 from ngsgpu.spectrum.gpu import (

@@ -8,18 +8,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ngsgpu.io.compress.packing import packing_of
+from ngsgpu.io.compress.formats import packing_of
 from ngsgpu.io.inputs import plan_lanes
 from ngsgpu.io.paths import Paths
 from ngsgpu.io.text.reader import PhredOffset
 from ngsgpu.readset import ReadSet
 from ngsgpu.run.options import RunOptions
 from ngsgpu.run.read_set import OpenFiles, ReadSetDriver
-from ngsgpu.spectrum.cpu_run import (
-    Run,
-    SpectrumCorrections,
-    SpectrumOnCpu,
-)
+from ngsgpu.spectrum.cpu_run import Run, SpectrumCorrections, SpectrumOnCpu
 from ngsgpu.spectrum.outputs import ByClass, class_paths
 from ngsgpu.spectrum.params import SpectrumParameters
 from ngsgpu.spectrum.stats import SpectrumStatistics

@@ -14,7 +14,7 @@ from ngsgpu.device.plan import Allocation, HostPlan, MemoryPlan, gpu_memory
 from ngsgpu.io.output.writer import OutputSet
 from ngsgpu.run.driver import FilesDriver
 from ngsgpu.run.options import INTERPRETER_BYTES, RunOptions
-from ngsgpu.run.steps import Run
+from ngsgpu.run.progress import Run
 from ngsgpu.sequence.codec import LETTERS
 from ngsgpu.suffix import bwa
 from ngsgpu.suffix.array import place_bytes, suffix_array

@@ -15,14 +15,7 @@ from numpy.typing import NDArray
 
 from ngsgpu.jit import njit
 from ngsgpu.pool import map_all
-from ngsgpu.suffix.fm import (
-    BLOCK,
-    SAMPLED,
-    FmIndex,
-    base_of,
-    count_in_block,
-    row_before,
-)
+from ngsgpu.suffix.fm import BLOCK, SAMPLED, FmIndex, base_of, count_in_block, row_before
 
 _PART_BLOCKS: Final = 1 << 16
 

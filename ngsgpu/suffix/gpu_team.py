@@ -24,13 +24,7 @@ from ngsgpu.device.pinned import to_device
 from ngsgpu.device.plan import Allocation, MemoryPlan, gpu_memory
 from ngsgpu.device.team import Team, limited_gpu_memory
 from ngsgpu.suffix.array import Places
-from ngsgpu.suffix.gpu import (
-    FIRST_LETTERS,
-    KERNELS,
-    MOST_LETTERS,
-    plan_array,
-    suffix_array_on_gpu,
-)
+from ngsgpu.suffix.gpu import FIRST_LETTERS, KERNELS, MOST_LETTERS, plan_array, suffix_array_on_gpu
 
 _LETTER_BYTES: Final = {4: 60, 8: 72}
 """Peak GPU memory of a letter, by the bytes of a place: while keys and places are

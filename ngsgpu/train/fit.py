@@ -10,14 +10,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.correct.forests.forest import (
-    FEATURES,
-    LEAF,
-    VALUE_BITS,
-    Forest,
-    Link,
-    accepts,
-)
+from ngsgpu.correct.forests.forest import FEATURES, LEAF, VALUE_BITS, Forest, Link, accepts
 from ngsgpu.errors import UsageError
 from ngsgpu.io.paths import Paths, listed
 from ngsgpu.jit import njit

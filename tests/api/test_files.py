@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -92,6 +93,32 @@ def test_errors(tmp_path: Path) -> None:
     assert not (tmp_path / "o.fq").exists()
 
 
+def test_what_writers_refuse(tmp_path: Path) -> None:
+    read = Record("a", "AC", "II")
+    wrong: dict[str, Any] = {
+        "is no record": "hello",
+        "has a line end": Record("a", "AC\n", "II\n"),
+        "'b' has no qualities": Record("b", "AC"),
+    }
+    for message, item in wrong.items():
+        with (
+            pytest.raises(UsageError, match=message),
+            package.open(tmp_path / "o.fq", mode="w") as out,
+        ):
+            out.write(read)
+            out.write(item)
+        assert not (tmp_path / "o.fq").exists()
+    with package.open(tmp_path / "o.fq", mode="w") as out:
+        out.write(read)
+    with pytest.raises(UsageError, match="closed"):
+        out.write(read)
+    assert list(package.open(tmp_path / "o.fq")) == [read]
+    with pytest.raises(UsageError, match="write mode='w'"):
+        package.open(tmp_path / "o.fq", "w")
+    with pytest.raises(UsageError, match="must be paths, not list"):
+        package.open([tmp_path / "o.fq"])  # type: ignore[call-overload]
+
+
 def test_corrections_are_applied(library: Path, tmp_path: Path) -> None:
     path = library / "1.fq"
     reads = list(package.open(path))
@@ -125,9 +152,11 @@ def test_counts(library: Path, tmp_path: Path) -> None:
     assert counts.histogram()[1] == sum(count == 1 for count in expected.values())
     assert counts.of_sequence("A" * 20 + kmer).tolist()[-1] == expected[kmer]
     assert counts.source.sequences == 600
-    for wrong in (kmer[1:], kmer[:-1] + "N", ""):
+    wrong: tuple[Any, ...] = (kmer[1:], kmer[:-1] + "N", "", 5)
+    for other in wrong:
         with pytest.raises(UsageError, match="no k-mer of 21 letters"):
-            counts[wrong]
+            counts[other]
+    assert counts.of_sequence(Record("a", kmer)).tolist() == [expected[kmer]]
     counts.save(tmp_path / "saved")
     count_files(library / "1.fq", tmp_path / "counted", CountParameters(21))
     for name in ("kmers.npy", "counts.npy", "manifest.json"):
@@ -145,6 +174,9 @@ def test_sequences_by_name(tmp_path: Path, compressed: bool) -> None:
     with package.NamedSequences(path) as sequences:
         assert list(sequences) == ["one", "two"] and len(sequences) == 2
         assert sequences["one"].sequence == "ACGTacNN" and "two" in sequences
+        assert (
+            sequences.get("three") is None and [own.name for own in sequences.values()][1] == "two"
+        )
         assert sequences.fetch("one", 2, 7) == "GTacN" and sequences.fetch("one", 8, 8) == ""
         with pytest.raises(IndexError, match="which has 8 bases"):
             sequences.fetch("one", 2, 9)

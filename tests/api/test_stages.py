@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -173,9 +175,54 @@ def test_what_is_refused(runs: Runs, pair: Two) -> None:
         package.correct(pair[0], thread=2)  # type: ignore[call-overload]
     with pytest.raises(UsageError, match="unknown backend"):
         package.correct(pair[0], backend="gpu")  # type: ignore[call-overload]
-    with pytest.raises(UsageError, match="2 paths are needed"):
+    with pytest.raises(UsageError, match="two paths, one for each mate"):
         package.correct(*pair, memory="4G").save("o.fq")
     assert not Path("o.fq").exists()
+    with pytest.raises(UsageError, match="`threads` must be a whole number, not '2'"):
+        package.correct(pair[0], threads="2")  # type: ignore[call-overload]
+    with pytest.raises(UsageError, match="`phred_offset` must be auto, 33 or 64, not 32"):
+        package.correct(pair[0], phred_offset=32)  # type: ignore[call-overload]
+    with pytest.raises(UsageError, match="`phred_offset` must be auto, 33 or 64, not '33'"):
+        package.correct(pair[0], phred_offset="33")  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize(
+    "given", [None, 5, b"R1.fq", {"a": "ACGT"}, package.Record("a", "AC"), io.StringIO("@a\nA\n")]
+)
+def test_what_is_no_read_is_refused(given: Any) -> None:
+    with pytest.raises(UsageError, match=f"must be a path, or .* not {type(given).__name__}"):
+        package.trim(given)
+
+
+def test_records_are_alike(runs: Runs) -> None:
+    read, other = package.Record("a", "AC", "II"), package.Record("b", "AC")
+    for mixed in ([read, (read, read)], [(read, read), read], [(read, read, read)]):
+        with pytest.raises(UsageError, match="all records, or all pairs"):
+            package.correct(mixed)  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="'b' has no qualities, the records before have some"):
+        package.correct([read, other])
+    with pytest.raises(InputError, match=r"^reads, record 2, line 6: "):
+        package.correct([read, package.Record("a", "A C", "III")])
+    with pytest.raises(UsageError, match="with `mates`, or `interleaved=True` if `reads` holds"):
+        package.merge([read])
+
+
+def test_parameters(runs: Runs, pair: Two) -> None:
+    masked = package.correct(pair[0], CorrectionParameters(mask=True))
+    assert any("N" in read.sequence for read in masked)
+    for wrong in (TrimParameters(), {"mask": True}):
+        with pytest.raises(UsageError, match="`parameters` must be CorrectionParameters or Sp"):
+            package.correct(pair[0], parameters=wrong)  # type: ignore[call-overload]
+    with pytest.raises(UsageError, match="`parameters` must be QueryParameters"):
+        package.Classifier("db", TrimParameters())  # type: ignore[arg-type]
+
+
+def test_closed_results(runs: Runs, pair: Two) -> None:
+    with package.trim(pair[0]) as trimmed:
+        pass
+    for use in (lambda: list(trimmed), lambda: trimmed.save("o.fq")):
+        with pytest.raises(UsageError, match="closed"):
+            use()
 
 
 def test_batches_are_arrays(runs: Runs, pair: Two) -> None:

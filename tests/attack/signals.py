@@ -7,7 +7,7 @@ import signal
 from typing import Final
 
 from ngsgpu.ending import SIGNALS, message_of, status_of
-from ngsgpu.io.output.journal import finish_commits
+from ngsgpu.io.output.commit import finish_commits
 from tests.attack.arena import Arena, Case, Verdict
 from tests.attack.forks import Ending
 from tests.attack.judge import Files, files_below

@@ -11,12 +11,15 @@ from pathlib import Path
 import pytest
 
 from scripts import soak, soak_files
+from tests.support import copies
 
 
 @pytest.fixture
 def few_commands(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In processes that begin with all imports done."""
     chosen = {name: soak.COMMANDS[name] for name in ("trim", "merge", "chain")}
     monkeypatch.setattr(soak, "COMMANDS", chosen)
+    monkeypatch.setattr(soak, "PROGRAM", (copies.ngsgpu(),))
 
 
 @pytest.mark.slow
@@ -41,7 +44,7 @@ def test_wrong_outcomes_are_noticed(tmp_path: Path) -> None:
     watched.firsts["trim"] = soak.First(contents | {"c.fq": b"other"}, 1.0)
     different = watched.run(soak.Run(1, "trim", "bgzf", threads=3))
     assert (different.kind, different.is_wrong) == ("difference", True)
-    assert "-m ngsgpu trim" in different.told
+    assert f"{copies.ngsgpu()} trim" in different.told
     watched.limit = 0.05
     assert watched.run(soak.Run(2, "trim")).kind == "hang"
     (watched.inputs / "1.gz").write_bytes(b"no reads")

@@ -12,14 +12,7 @@ import pytest
 from benchmarks.harness.document import write_document
 from benchmarks.harness.measuring import BenchmarkError, Measurement
 from benchmarks.peers import extenders
-from benchmarks.peers.extenders import (
-    LIBRARIES,
-    compare,
-    jobs,
-    name_pairs,
-    parse,
-    table,
-)
+from benchmarks.peers.extenders import LIBRARIES, compare, jobs, name_pairs, parse, table
 
 
 def test_bounds_are_those_of_the_paper() -> None:

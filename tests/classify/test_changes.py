@@ -16,12 +16,7 @@ from ngsgpu.classify.database.build import build_database, build_partition
 from ngsgpu.classify.database.change.add import add_references
 from ngsgpu.classify.database.cpu_build import index_partition
 from ngsgpu.classify.database.database import open_database
-from ngsgpu.classify.database.folder import (
-    LOCK,
-    atomic_directory,
-    changed,
-    locked,
-)
+from ngsgpu.classify.database.folder import LOCK, atomic_directory, changed, locked
 from ngsgpu.classify.database.info import verify_database
 from ngsgpu.classify.database.plan import plan_database
 from ngsgpu.classify.database.write import write_manifest

@@ -13,11 +13,7 @@ import pytest
 from ngsgpu.classify.database.build import build_database
 from ngsgpu.classify.database.change.add import add_references
 from ngsgpu.classify.database.database import Database, open_database
-from ngsgpu.classify.database.folder import (
-    LOCK,
-    atomic_directory,
-    check_place,
-)
+from ngsgpu.classify.database.folder import LOCK, atomic_directory, check_place
 from ngsgpu.classify.database.info import verify_database
 from ngsgpu.classify.database.write import write_manifest
 from ngsgpu.classify.params import DatabaseParameters

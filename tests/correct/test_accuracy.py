@@ -31,7 +31,7 @@ def sequences(path: Path) -> list[bytes]:
 def test_simulated_reads(
     tmp_path: Path, ngsgpu: Commands, genome: np.ndarray, paired: bool
 ) -> None:
-    reads: Simulated = simulate(np.random.default_rng(8), genome[:100_000], 30, paired=paired)
+    reads: Simulated = simulate(np.random.default_rng(8), genome[:60_000], 30, paired=paired)
     options: list[object] = ["--stats", tmp_path / "s.json"]
     if paired:
         for mate in (0, 1):
@@ -77,7 +77,7 @@ def correct_reads_of_art(
 
 
 def test_reads_of_art(tmp_path: Path, ngsgpu: Commands, genome: np.ndarray) -> None:
-    found = correct_reads_of_art(tmp_path, ngsgpu, genome)
+    found = correct_reads_of_art(tmp_path, ngsgpu, genome[:100_000])
     assert found.counts.sensitivity is not None and found.counts.fp_per_million is not None
     print(f"{found.counts.sensitivity:.4f}, {found.counts.fp_per_million:.1f} FP per million")
     assert found.counts.sensitivity >= MIN_SENSITIVITY

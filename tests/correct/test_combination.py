@@ -12,13 +12,7 @@ from hypothesis import strategies as st
 from ngsgpu.correct import Corrections
 from ngsgpu.correct import corrections as module
 from ngsgpu.correct.corrections import CorrectionCollector, settle_doubtful
-from ngsgpu.correct.workspace import (
-    COUNTERS,
-    DOUBTFUL,
-    HIGH_QUALITY,
-    LOW_QUALITY,
-    OF_RARE_STRAIN,
-)
+from ngsgpu.correct.workspace import COUNTERS, DOUBTFUL, HIGH_QUALITY, LOW_QUALITY, OF_RARE_STRAIN
 from tests.support.correct.bench import edits_of
 
 OWN, COMPLETE, OTHER = 11, 22, 33

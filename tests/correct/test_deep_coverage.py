@@ -34,9 +34,9 @@ def edited(read: str, edits: dict[int, str]) -> str:
 
 
 @pytest.mark.parametrize(
-    ("coverage", "length", "insert", "bases"), [(250, 100, 180, 600), (1000, 250, 300, 350)]
+    ("coverage", "length", "insert", "bases", "paired"),
+    [(250, 100, 180, 600, False), (250, 100, 180, 600, True), (1000, 250, 300, 350, True)],
 )
-@pytest.mark.parametrize("paired", [False, True])
 def test_beyond_two_hundredfold(
     backend: str, coverage: int, length: int, insert: int, bases: int, paired: bool
 ) -> None:

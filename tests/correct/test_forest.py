@@ -67,8 +67,9 @@ def test_nothing_is_decided_by_threads_or_batches(scenario: Scenario, seed: int)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("ngsgpu.correct.forests.forest.load_model", lambda name: forests.model)
         own = WithForests(scenario, forests)
-        for threads, anchors in ((1, 1), (2, 7), (4, 10_000)):
-            assert_equal(own, RunOptions(threads=threads, units_per_task=anchors))  # type: ignore[arg-type]
+        ways = ((1, 1), (2, 7), (4, 10_000))
+        options = [RunOptions(threads=n, units_per_task=anchors) for n, anchors in ways]
+        assert_equal(own, *options)  # type: ignore[arg-type]
 
 
 @pytest.fixture

@@ -12,13 +12,7 @@ from ngsgpu.correct.gpu import BatchSizes
 from ngsgpu.correct.gpu_plan import GpuPlan, plan_gpu, plan_team
 from ngsgpu.errors import DeviceError
 from ngsgpu.readset.gpu import ReadMemory
-from tests.support.correct.gpu_cases import (
-    ENOUGH,
-    NAMES,
-    budget_for,
-    largest_budget,
-    plan_with,
-)
+from tests.support.correct.gpu_cases import ENOUGH, NAMES, budget_for, largest_budget, plan_with
 
 GIB = 1 << 30
 LARGE = ReadMemory.expected(30_600_000, 3_060_000_000, 100, paired=True, quality_bits=8)

@@ -21,7 +21,7 @@ def records(path: Path) -> list[tuple[str, str | None, str, str | None]]:
         return [(r.name, r.comment, r.sequence, r.quality) for r in file]
 
 
-def beginning(path: Path, target: Path, reads: int = 2_000) -> Path:
+def beginning(path: Path, target: Path, reads: int = 1_000) -> Path:
     """The first reads of a file."""
     with gzip.open(path) as file:
         target.write_bytes(b"".join(islice(file, 4 * reads)))
@@ -38,7 +38,7 @@ def without_bases(path: Path) -> list[tuple[str, str | None, int, str | None]]:
 )
 def test_pairs(tmp_path: Path, ngsgpu: Commands, name: str) -> None:
     ins = [
-        beginning(DATA / "reads" / f"{name}_R{mate}.fastq.gz", tmp_path / f"{mate}.fq", 2_000)
+        beginning(DATA / "reads" / f"{name}_R{mate}.fastq.gz", tmp_path / f"{mate}.fq")
         for mate in (1, 2)
     ]
     outs = [tmp_path / f"{mate}.fastq.gz" for mate in (1, 2)]

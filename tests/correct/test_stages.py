@@ -41,36 +41,21 @@ class Sides:
         return sides
 
 
-@given(scenarios())
-@examples(70)
-def test_alignments(scenario: Scenario) -> None:
-    sides = Sides(scenario)
+def assert_equal_alignments(
+    sides: Sides, result: Alignments, count: int, expected: Aligned
+) -> None:
+    """Alignments, and which reads have their mates among them."""
     ratio = sides.corrector.max_mismatch_ratio
-    for group in groups(scenario):
-        for _, result, count, expected, _ in sides.align(group):
-            found = placements(result, count)
-            assert len(found) == len(expected)
-            for i, placement in enumerate(found):
-                candidate = expected[placement.read]
-                assert placement == candidate.placement
-                assert result.mismatches[i] == candidate.mismatches
-                assert result.overlap[i] == candidate.overlap
-                assert result.score[i] == candidate.score
-                assert result.weight[i] == candidate.weight(ratio)
-
-
-@given(scenarios())
-@examples(70)
-def test_mates_and_filter(scenario: Scenario) -> None:
-    sides = Sides(scenario)
-    for group in groups(scenario):
-        for _, result, count, expected, _ in sides.align(group):
-            marked = [int(result.read[i]) for i in range(count) if result.with_mate[i]]
-            assert sorted(marked) == sorted(r for r, c in expected.items() if c.with_mate)
-            kept = sides.bench.keep(result, count)
-            reads = kept_reads(result, count)
-            assert len(reads) == kept
-            assert reads == sorted(c.read for c in sides.corrector.keep(expected))
+    found = placements(result, count)
+    assert len(found) == len(expected)
+    for i, placement in enumerate(found):
+        candidate = expected[placement.read]
+        assert placement == candidate.placement
+        assert result.mismatches[i] == candidate.mismatches
+        assert result.overlap[i] == candidate.overlap
+        assert result.score[i] == candidate.score
+        assert result.weight[i] == candidate.weight(ratio)
+        assert bool(result.with_mate[i]) == candidate.with_mate
 
 
 def assert_equal_columns(sides: Sides, anchor: int, kept: list[Candidate]) -> None:
@@ -87,15 +72,38 @@ def assert_equal_columns(sides: Sides, anchor: int, kept: list[Candidate]) -> No
         assert sides.bench.consensus(column) == consensus(expected[column])
 
 
+def assert_equal_decisions(
+    sides: Sides, anchor: int, result: Alignments, count: int, kept: list[Candidate], crowded: bool
+) -> None:
+    """Classes of bases, corrections of each kind, and votes on other reads."""
+    sides.bench.find_alleles(anchor, result, count)
+    columns = sides.corrector.lay_out(anchor, kept)
+    assert sides.bench.classify(anchor) == sides.corrector.classify(anchor, columns)
+    for whole in (True, False):
+        for cautious in {crowded, False, True}:
+            assert sides.bench.edits(
+                anchor, replace=whole, crowded=cautious
+            ) == sides.corrector.edits(anchor, columns, kept, whole=whole, crowded=cautious)
+    votes = sides.corrector.votes(anchor, columns, kept)
+    assert sorted(sides.bench.vote_hashes(anchor, result, count)) == sorted(
+        (read, hash_of(sequence)) for read, sequence in votes
+    )
+
+
 @given(scenarios())
 @examples(70)
-def test_columns_and_refinement(scenario: Scenario) -> None:
+def test_every_stage(scenario: Scenario) -> None:
+    """Alignments, mates, the filter, columns, refinement and decisions, one after the other."""
     sides = Sides(scenario)
     for group in groups(scenario):
-        for anchor, result, count, aligned, _ in sides.align(group):
-            if not sides.bench.keep(result, count):
-                continue
+        for anchor, result, count, aligned, crowded in sides.align(group):
+            assert_equal_alignments(sides, result, count, aligned)
+            number = sides.bench.keep(result, count)
             kept = sides.corrector.keep(aligned)
+            assert number == len(kept)
+            assert kept_reads(result, count) == sorted(c.read for c in kept)
+            if not kept:
+                continue
             sides.bench.build(anchor, result, count)
             assert_equal_columns(sides, anchor, kept)
             removed = sides.bench.refine(anchor, result, count)
@@ -103,29 +111,5 @@ def test_columns_and_refinement(scenario: Scenario) -> None:
             assert removed == len(kept) - len(refined)
             assert kept_reads(result, count) == sorted(c.read for c in refined)
             assert_equal_columns(sides, anchor, refined)
-
-
-@given(scenarios())
-@examples(70)
-def test_decisions(scenario: Scenario) -> None:
-    sides = Sides(scenario)
-    for group in groups(scenario):
-        for anchor, result, count, aligned, crowded in sides.align(group):
-            kept = sides.corrector.refine(anchor, sides.corrector.keep(aligned))
-            if not kept:
-                continue
-            sides.bench.keep(result, count)
-            sides.bench.build(anchor, result, count)
-            sides.bench.refine(anchor, result, count)
-            sides.bench.find_alleles(anchor, result, count)
-            columns = sides.corrector.lay_out(anchor, kept)
-            assert sides.bench.classify(anchor) == sides.corrector.classify(anchor, columns)
-            for whole in (True, False):
-                for cautious in {crowded, False, True}:
-                    assert sides.bench.edits(
-                        anchor, replace=whole, crowded=cautious
-                    ) == sides.corrector.edits(anchor, columns, kept, whole=whole, crowded=cautious)
-            votes = sides.corrector.votes(anchor, columns, kept)
-            assert sorted(sides.bench.vote_hashes(anchor, result, count)) == sorted(
-                (read, hash_of(sequence)) for read, sequence in votes
-            )
+            if refined:
+                assert_equal_decisions(sides, anchor, result, count, refined, crowded)

@@ -8,6 +8,7 @@ import sys
 from dataclasses import FrozenInstanceError, field
 from typing import Annotated, Any, Literal
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -39,6 +40,7 @@ class Outer:
     kind: Literal["a", "b"] = option("a", "a|b", "Kind.")
     lengths: tuple[int, ...] = option((1, 2), "N,N", "Lengths.", most=9)
     margin: int = value(3, "Only from Python.", least=0)
+    is_quick: bool = value(False, "Only from Python.")
     threads: Threads = 4
 
     def __post_init__(self) -> None:
@@ -127,6 +129,26 @@ def test_python_and_the_command_line_refuse_with_one_message(given, message):
         run.invoke(made)
     flags = {own.name: own.flag for own in parameters_of(command)}
     assert str(error.value) == as_options(message, flags)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"depth": "3"}, "`depth` must be a number, not '3'"),
+        ({"margin": 2.0}, "`margin` must be a whole number, not 2.0"),
+        ({"lengths": [1, "2"]}, "`lengths` must be a whole number, not '2'"),
+        ({"is_quick": 1}, "`is_quick` must be True or False, not 1"),
+    ],
+)
+def test_values_of_another_type_are_refused(given, message):
+    with pytest.raises(UsageError) as error:
+        Outer(**given)
+    assert str(error.value) == message
+
+
+def test_numbers_may_be_of_numpy():
+    made = Outer(depth=np.float32(2), margin=np.int8(3), is_quick=np.bool_(True))
+    assert (made.depth, made.margin, made.is_quick) == (2, 3, True)
 
 
 def test_a_dataclass_of_parameters_is_frozen_and_says_what_it_holds():

@@ -8,13 +8,7 @@ from ngsgpu.cli import main
 from ngsgpu.compiled import has_compiled
 from ngsgpu.device import backend, diagnosis, gpus, inventory
 from ngsgpu.device.gpus import parse_gpus
-from ngsgpu.device.inventory import (
-    Tool,
-    can_write,
-    find_tools,
-    find_version,
-    kernel_cache,
-)
+from ngsgpu.device.inventory import Tool, can_write, find_tools, find_version, kernel_cache
 from ngsgpu.device.memory import Memory
 from tests.support.device import TABLE
 

@@ -9,13 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ngsgpu.assemble.euler import (
-    EulerParameters,
-    assemble_euler,
-    euler_graph,
-    gpu,
-    tour,
-)
+from ngsgpu.assemble.euler import EulerParameters, assemble_euler, euler_graph, gpu, tour
 from ngsgpu.run.options import RunOptions
 from tests.support.assemble import euler as oracle
 from tests.support.assemble.worlds import world

@@ -13,13 +13,7 @@ from numpy.typing import NDArray
 
 from ngsgpu.device.cuda.sort import radix_sort
 from ngsgpu.errors import DeviceError
-from ngsgpu.hashtable.gpu import (
-    BUCKETS,
-    HashTable,
-    groups_for,
-    slots_taken,
-    table_bytes,
-)
+from ngsgpu.hashtable.gpu import BUCKETS, HashTable, groups_for, slots_taken, table_bytes
 
 LAST_KEY = (1 << 32) - 1
 

@@ -13,12 +13,7 @@ import numpy as np
 import pytest
 
 from ngsgpu.errors import DeviceMemoryError, InputError
-from ngsgpu.kmers import (
-    CountParameters,
-    count_files,
-    gpu_run,
-    open_database,
-)
+from ngsgpu.kmers import CountParameters, count_files, gpu_run, open_database
 from ngsgpu.run.options import RunOptions
 from tests.support.io.records import fasta, fastq, write
 from tests.support.kmers.histogram import histogram_of_files

@@ -29,12 +29,7 @@ from ngsgpu.spectrum.gpu_plan import SpectrumGpuPlan
 from ngsgpu.spectrum.kmers.counts import count_reads, find_thresholds
 from tests.support.crowd import crowd
 from tests.support.io.random_fastq import Style, random_lanes
-from tests.support.spectrum.gpu_cases import (
-    assert_same,
-    divide_always,
-    make_reads,
-    small_units,
-)
+from tests.support.spectrum.gpu_cases import assert_same, divide_always, make_reads, small_units
 from tests.support.spectrum.samples import errors_in, sample
 
 LEAST_MEMORY = 8 << 20

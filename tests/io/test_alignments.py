@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from ngsgpu.errors import InputError
 from ngsgpu.io.alignments import bam as module
-from ngsgpu.io.alignments.crc import CramChecksums, CrcError, _Checked
+from ngsgpu.io.alignments.cram import CramChecksums, CrcError, _Checked
 from ngsgpu.io.inputs import holds_pairs, pair_inputs
 from ngsgpu.io.text.reader import read_batches
 from tests.support import copies

@@ -12,9 +12,8 @@ import pytest
 from ngsgpu.errors import OutputError
 from ngsgpu.io.output import places
 from ngsgpu.io.output.atomic import AtomicFile, write_texts
-from ngsgpu.io.output.commit import commit_all
+from ngsgpu.io.output.commit import commit_all, finish_commits
 from ngsgpu.io.output.folder import AtomicFolder, write_tree
-from ngsgpu.io.output.journal import finish_commits
 from tests.support.interruption import interrupted_everywhere, killed_everywhere
 
 interrupted_anywhere = pytest.mark.filterwarnings(  # what is open then is closed with the process

@@ -17,7 +17,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from ngsgpu.io.compress.bgzf_blocks import BLOCK_BYTES, EOF_BLOCK, bgzf_blocks
-from ngsgpu.io.compress.packing import packing_of
+from ngsgpu.io.compress.formats import packing_of
 from ngsgpu.io.compress.reads import blocks as module
 from ngsgpu.io.compress.reads import symbols
 from ngsgpu.io.compress.reads.blocks import LEAST_BYTES, reads_blocks

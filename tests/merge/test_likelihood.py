@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ngsgpu.merge import MergeOutputs, MergeParameters, MergeStatistics, RunOptions, merge_files
-from ngsgpu.merge.calibration import calibrate
-from ngsgpu.merge.qualities import CYCLES, SCORES, UNIT, evidence
+from ngsgpu.merge.qualities import CYCLES, SCORES, UNIT, calibrate, evidence
 from ngsgpu.merge.sample import prior_of
 from tests.support.io.records import Record
 from tests.support.merge.data import simulated_pairs, write_pairs

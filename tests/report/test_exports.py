@@ -13,8 +13,7 @@ import yaml
 from ngsgpu.cli import main
 from ngsgpu.errors import InputError
 from ngsgpu.report import words
-from ngsgpu.report.exports.cells import raw
-from ngsgpu.report.exports.tables import csv_tables
+from ngsgpu.report.exports.tables import csv_tables, raw
 from ngsgpu.report.page import SampleSection, Table
 from ngsgpu.report.render import render_report
 from ngsgpu.report.study import read_study

@@ -18,6 +18,7 @@ from typing import Any, Final
 import pytest
 
 from ngsgpu.cli import main
+from tests.support.figures import Kept, leave_empty
 from tests.support.report import Page
 from tests.support.report_studies import write_study
 
@@ -84,12 +85,17 @@ class Raw:
 
 
 @pytest.fixture(scope="module", params=list(KINDS))
-def study(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a study, its page and its tables."""
+def study(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, kept_figures: Kept
+) -> Path:
+    """A folder with a study, its page, whose plots are empty if there are many, and its tables."""
     folder = tmp_path_factory.mktemp("study")
     manifest = write_study(folder, KINDS[request.param])
     words = ["report", str(manifest), "-o", str(folder / "report.html")]
-    assert main([*words, "--tables", str(folder / "tables")]) == 0
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param > 3:
+            leave_empty(patch, kept_figures)
+        assert main([*words, "--tables", str(folder / "tables")]) == 0
     return folder
 
 

@@ -36,13 +36,7 @@ from ngsgpu.report.sections.classification.section import (
 from ngsgpu.report.study import read_study
 from ngsgpu.report.words import NOTHING
 from tests.support.report import Page, statistics, write_json, write_text
-from tests.support.report_results import (
-    ABUNDANCE,
-    CLASSIFICATION,
-    COVERAGE,
-    EVIDENCE,
-    KRAKEN,
-)
+from tests.support.report_results import ABUNDANCE, CLASSIFICATION, COVERAGE, EVIDENCE, KRAKEN
 
 
 @pytest.fixture

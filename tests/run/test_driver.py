@@ -21,7 +21,7 @@ from ngsgpu.kmers.params import CountParameters
 from ngsgpu.kmers.stats import CountStatistics
 from ngsgpu.run.driver import FilesDriver, folder_beside
 from ngsgpu.run.options import RunOptions
-from ngsgpu.run.steps import Run
+from ngsgpu.run.progress import Run
 from ngsgpu.suffix import build_index, query_files
 from tests.support.io.records import write
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from matplotlib.figure import Figure
 
 import ngsgpu.report
 from ngsgpu.report import drawing
@@ -44,6 +45,12 @@ class Kept:
             return self._figures[asked]
 
         return ask
+
+
+def leave_empty(patch: pytest.MonkeyPatch, kept: Kept) -> None:
+    """Draw nothing into the figures that are made from now on, and keep none of them."""
+    patch.setattr(kept, "is_used", False)
+    patch.setattr(Figure, "savefig", lambda figure, file, **how: file.write("<svg></svg>"))
 
 
 _DRAW = drawing.fragment_lengths.__code__  # of all functions that the decorator has made

@@ -59,14 +59,16 @@ class Library:
 
     def simulate(self, seed: int) -> list[bytes]:
         rng = np.random.default_rng(seed)
-        genome = _random(rng, self.genome)
         adapter = np.frombuffer(self.adapter.encode(), dtype=np.uint8)
         sizes = np.clip(rng.normal(*self.fragments, self.reads), 0, self.genome).astype(int)
         places = rng.integers(0, self.genome - sizes + 1)
-        table = np.empty((self.reads, self.length), dtype=np.uint8)
-        for row, size, place in zip(table, sizes, places, strict=True):
-            parts = genome[place : place + size], adapter, _random(rng, self.length)
-            row[:] = np.concatenate(parts)[: self.length]
+        # A genome, the adapter, and of each read what follows; and where in them its bases are.
+        text = np.concatenate([_random(rng, self.genome), adapter])
+        table = _random(rng, self.reads * self.length).reshape(self.reads, self.length)
+        column = np.arange(self.length)
+        past = column - sizes[:, None]
+        at = np.where(past < 0, places[:, None] + column, self.genome + past)
+        np.copyto(table, text.take(at, mode="clip"), where=past < len(adapter))
         for rate, letters in (
             (self.errors, _random(rng, table.size).reshape(table.shape)),
             (self.unknown, np.full_like(table, ord("N"))),

@@ -11,7 +11,15 @@ import pytest
 
 from tests.support.commands import Commands
 from tests.support.io.records import fasta, fastq, write
-from tests.support.trim.table import OF_PAIRS, OPTIONS, OUTPUTS, WITH_DUPLICATES, Files, written
+from tests.support.trim.table import (
+    OF_PAIRS,
+    OF_READS,
+    OPTIONS,
+    OUTPUTS,
+    WITH_DUPLICATES,
+    Files,
+    written,
+)
 from tests.support.trim.world import pairs
 
 pytestmark = pytest.mark.skipif(shutil.which("fastp") is None, reason="fastp is not installed")
@@ -65,13 +73,14 @@ def test_pairs(ngsgpu: Commands, tmp_path: Path, backend: str, files: Files, opt
     same(ngsgpu, tmp_path, backend, files, kind, [*options.split(), "--dont_eval_duplication"])
 
 
-@pytest.mark.parametrize("options", WITH_DUPLICATES)
-@pytest.mark.parametrize("kind", ["pairs", "reads"])
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [*(("pairs", options) for options in WITH_DUPLICATES), *(("reads", own) for own in OF_READS)],
+)
 def test_duplicates(
-    ngsgpu: Commands, tmp_path: Path, backend: str, files: Files, options: str, kind: str
+    ngsgpu: Commands, tmp_path: Path, backend: str, files: Files, kind: str, options: str
 ) -> None:
-    words = [word for word in options.split() if kind == "pairs" or word != "-c"]
-    same(ngsgpu, tmp_path, backend, files, kind, words)
+    same(ngsgpu, tmp_path, backend, files, kind, options.split())
 
 
 def test_phred_64_and_two_colours(ngsgpu: Commands, tmp_path: Path, backend: str) -> None:

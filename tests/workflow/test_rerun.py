@@ -12,6 +12,7 @@ import pytest
 
 from ngsgpu.classify.sketch import references
 from ngsgpu.io.compress.formats import PACKED_ENDINGS
+from tests.support.workflow import write_program
 
 ROOT = Path(__file__).resolve().parents[2]
 Snakemake = Callable[..., subprocess.CompletedProcess[str]]
@@ -115,11 +116,19 @@ def test_everything_that_is_kept_is_a_target(snakemake: Snakemake, study: Path, 
     assert {path for path in left if not INTERNAL.search(path)} == set()
 
 
+SPADES = """#!/bin/bash
+[[ $1 == --version ]] && echo "SPAdes v4.0.0" && exit
+while [[ $1 != -o ]]; do shift; done; mkdir -p "$2"
+for kind in contigs scaffolds; do cp "my genomes/deeper/a.fna" "$2/$kind.fasta"; done
+"""
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_deleted_products_are_made_again(
-    snakemake: Snakemake, small: Path, no_multiqc: dict[str, str]
+    snakemake: Snakemake, small: Path, no_multiqc: dict[str, str], tmp_path: Path
 ) -> None:
+    write_program(tmp_path / "bin/spades.py", SPADES)
     run(snakemake, env=no_multiqc)
     assert "Nothing to be done" in run(snakemake, "--dry-run", env=no_multiqc)
     corrected = small / "results" / "small" / "correct" / "reads.fastq.gz"

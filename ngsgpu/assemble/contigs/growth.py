@@ -6,12 +6,7 @@ import logging
 from dataclasses import asdict, dataclass, replace
 from typing import Final
 
-from ngsgpu.assemble.contigs.cleaning import (
-    Cleaned,
-    CleaningParameters,
-    cleaned,
-    has_alleles,
-)
+from ngsgpu.assemble.contigs.cleaning import Cleaned, CleaningParameters, cleaned, has_alleles
 from ngsgpu.assemble.contigs.params import MAX_KMER, AssemblyParameters
 from ngsgpu.assemble.contigs.pieces import DEPTH_UNIT, Pieces
 from ngsgpu.assemble.contigs.raising import raise_k

@@ -12,9 +12,8 @@ from ngsgpu.assemble.contigs.pieces import Pieces, base_of
 from ngsgpu.assemble.contigs.reads import Reads, unpack
 from ngsgpu.jit import Integer, njit
 from ngsgpu.pool import map_all
-from ngsgpu.sequence.hashing import mix64
+from ngsgpu.sequence.hashing import find_slot, mix64
 from ngsgpu.sequence.kmers import roll
-from ngsgpu.sequence.probe import find_slot
 
 _WORD: Final = 31
 _SAMPLED: Final = 2

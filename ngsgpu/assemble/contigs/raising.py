@@ -26,7 +26,8 @@ from ngsgpu.assemble.contigs.pieces import (
 from ngsgpu.assemble.contigs.reads import Reads
 from ngsgpu.assemble.contigs.walks import Threads, hash_of, threaded
 from ngsgpu.jit import njit
-from ngsgpu.kmers.cpu import FIRST_SLOTS, add_kmers, find_kmers, into_buckets, sorted_counts
+from ngsgpu.kmers.counted import sorted_counts
+from ngsgpu.kmers.cpu import FIRST_SLOTS, add_kmers, find_kmers, into_buckets
 from ngsgpu.kmers.params import words_of
 from ngsgpu.pool import map_all
 from ngsgpu.sequence.hashing import mix64

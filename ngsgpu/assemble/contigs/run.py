@@ -28,7 +28,13 @@ from ngsgpu.assemble.pipeline import compacted, plan_steps, solid_of
 from ngsgpu.assemble.stats import sizes_of
 from ngsgpu.device.plan import Allocation, HostPlan
 from ngsgpu.errors import UsageError
-from ngsgpu.io.inputs import ReadFiles, pair_inputs, single_inputs, warn_of_mates
+from ngsgpu.io.inputs import (
+    ReadFiles,
+    pair_inputs,
+    single_inputs,
+    warn_of_long_reads,
+    warn_of_mates,
+)
 from ngsgpu.io.output.writer import OutputSet
 from ngsgpu.io.paths import Paths as FilePaths
 from ngsgpu.io.paths import listed
@@ -39,11 +45,10 @@ from ngsgpu.io.text.sample import ReadSample
 from ngsgpu.kmers import Source
 from ngsgpu.kmers.count import most_letters
 from ngsgpu.run.driver import FilesDriver
-from ngsgpu.run.long_reads import warn_of_long_reads
 from ngsgpu.run.options import INTERPRETER_BYTES, RunOptions, leave_gpus
 from ngsgpu.run.plan import in_turn
+from ngsgpu.run.progress import Run
 from ngsgpu.run.statistics import RunStatistics
-from ngsgpu.run.steps import Run
 from ngsgpu.run.trimming import warn_of_adapters
 
 _LOG = logging.getLogger("ngsgpu")

@@ -29,8 +29,8 @@ from ngsgpu.kmers.count import count_to, most_letters, plan_counting
 from ngsgpu.run.driver import FilesDriver, folder_beside
 from ngsgpu.run.options import INTERPRETER_BYTES, RunOptions
 from ngsgpu.run.plan import in_turn
+from ngsgpu.run.progress import Run
 from ngsgpu.run.statistics import RunStatistics
-from ngsgpu.run.steps import Run
 from ngsgpu.run.trimming import warn_of_adapters
 
 _EDGE_BYTES: Final = 96

@@ -49,13 +49,7 @@ from ngsgpu.classify.index.index import KEY_BITS, MIN_BITS, Index, Members
 from ngsgpu.classify.params import DatabaseParameters
 from ngsgpu.classify.sketch.references import windows_of_lengths
 from ngsgpu.errors import InputError
-from ngsgpu.io.output.manifest import (
-    MANIFEST,
-    REMEDY,
-    fields_of,
-    opened_whole,
-    sealed,
-)
+from ngsgpu.io.output.manifest import MANIFEST, REMEDY, fields_of, opened_whole, sealed
 from ngsgpu.io.output.store import (
     FileList,
     check_content,

@@ -30,9 +30,8 @@ from ngsgpu.ending import cleaned_up
 from ngsgpu.errors import InputError
 from ngsgpu.io.mapped import open_regular
 from ngsgpu.io.output.atomic import AtomicFile, output_error
-from ngsgpu.io.output.commit import commit_all
+from ngsgpu.io.output.commit import commit_all, finish_commits
 from ngsgpu.io.output.folder import AtomicFolder
-from ngsgpu.io.output.journal import finish_commits
 from ngsgpu.io.output.manifest import MANIFEST, parse_json
 from ngsgpu.io.output.places import is_at
 from ngsgpu.io.output.temporary import forget, remove_if_stale, remove_temporary, second_name

@@ -25,11 +25,7 @@ from ngsgpu.classify.database.targets import (
     partition_digest,
     partition_folder,
 )
-from ngsgpu.classify.index.index import (
-    MAX_LOCATIONS,
-    WindowTaxa,
-    index_bytes,
-)
+from ngsgpu.classify.index.index import MAX_LOCATIONS, WindowTaxa, index_bytes
 from ngsgpu.classify.params import DatabaseParameters, PartitionRequest
 from ngsgpu.classify.sketch.references import (
     MAX_WINDOWS,

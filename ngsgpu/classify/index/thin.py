@@ -13,13 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.classify.index.cpu import write_part
-from ngsgpu.classify.index.index import (
-    COUNT_BITS,
-    KEY_BITS,
-    MAX_IN_ENTRY,
-    MIN_BITS,
-    Index,
-)
+from ngsgpu.classify.index.index import COUNT_BITS, KEY_BITS, MAX_IN_ENTRY, MIN_BITS, Index
 from ngsgpu.classify.params import ALL_KEYS
 from ngsgpu.jit import Integer, njit
 from ngsgpu.pool import map_all

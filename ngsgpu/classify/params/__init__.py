@@ -16,12 +16,7 @@ from ngsgpu.classify.params.calls import (
     QueryRules,
 )
 from ngsgpu.classify.params.database import KEEP_ALL, DatabaseParameters, PartitionRequest
-from ngsgpu.classify.params.outputs import (
-    MOST_ERRORS,
-    NO_EVIDENCE,
-    EvidenceParameters,
-    OutputRules,
-)
+from ngsgpu.classify.params.outputs import MOST_ERRORS, NO_EVIDENCE, EvidenceParameters, OutputRules
 from ngsgpu.classify.params.sketch import (
     ALL_KEYS,
     LEAST_KEPT,

@@ -16,7 +16,6 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.classify.call.acceptance import Acceptance
 from ngsgpu.classify.call.coverage import CoverageCounter
 from ngsgpu.classify.call.cpu import call_block
 from ngsgpu.classify.call.evidence import SpeciesEvidence
@@ -35,7 +34,7 @@ from ngsgpu.classify.query.queries import QueryBlock, concatenate
 from ngsgpu.classify.run.errors import Estimate, ReadErrors, warn_of_errors, with_errors
 from ngsgpu.classify.run.samples import ClassificationStatistics, SampleOutputs
 from ngsgpu.classify.run.sorted_reads import SortedReads
-from ngsgpu.classify.run.two_pass import TwoPass
+from ngsgpu.classify.run.two_pass import TargetFilter, TwoPass
 from ngsgpu.errors import UsageError
 from ngsgpu.io.inputs import ReadFiles
 from ngsgpu.io.output.writer import OutputGroup
@@ -52,19 +51,6 @@ logger = logging.getLogger("ngsgpu")
 
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
-
-
-@dataclass(frozen=True, slots=True)
-class TargetFilter:
-    """Targets accepted in a first pass over all reads; None: no restriction.
-
-    Attributes:
-        kept: uint8[targets], 0 for those dropped by the coverage filter.
-        accepted: see ``ngsgpu.classify.call.evidence``.
-    """
-
-    kept: NDArray[np.uint8] | None = None
-    accepted: Acceptance | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from ngsgpu.classify.call.evidence import LEAST_KEPT, errors_that_leave
 from ngsgpu.classify.call.results import SampleTotals
 from ngsgpu.classify.params import MOST_ERRORS, PER_MILLION, EvidenceParameters
+from ngsgpu.io.inputs import LONG
 from ngsgpu.io.text.batch import RecordBatch
-from ngsgpu.run.long_reads import LONG
 
 logger = logging.getLogger("ngsgpu")
 

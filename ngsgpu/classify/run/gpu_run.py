@@ -30,11 +30,11 @@ from ngsgpu.classify.query.gpu_batch import (
     batch_of_block,
 )
 from ngsgpu.classify.query.queries import Queries, QueryBlock
-from ngsgpu.classify.run.cpu_run import SampleRun, TargetFilter
+from ngsgpu.classify.run.cpu_run import SampleRun
 from ngsgpu.classify.run.errors import MOST_READS, ReadErrors
 from ngsgpu.classify.run.gpu_records import GpuRecords, TextWriter
 from ngsgpu.classify.run.samples import ClassificationStatistics, cuts_of, queries_of
-from ngsgpu.classify.run.two_pass import TwoPass
+from ngsgpu.classify.run.two_pass import TargetFilter, TwoPass
 from ngsgpu.device.cuda.kernels import THREADS
 from ngsgpu.device.pinned import to_host
 from ngsgpu.device.plan import gpu_memory

@@ -1,10 +1,15 @@
-"""Blocks of queries between two passes: in memory as far as there is room, otherwise in a file."""
+"""Between two passes over queries: their blocks, in memory or a file, and what the first found."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Final
 
+import numpy as np
+from numpy.typing import NDArray
+
+from ngsgpu.classify.call.acceptance import Acceptance
 from ngsgpu.classify.query.candidate_file import (
     END_BLOCK,
     CandidateFile,
@@ -23,6 +28,19 @@ SHARE_OF_MEMORY: Final = 0.25
 MOST_QUERIES: Final = 1 << 15
 MOST_BASES: Final = 1 << 24
 """Of the queries of a group, if it has several blocks."""
+
+
+@dataclass(frozen=True, slots=True)
+class TargetFilter:
+    """Targets accepted in a first pass over all reads; None: no restriction.
+
+    Attributes:
+        kept: uint8[targets], 0 for those dropped by the coverage filter.
+        accepted: see ``ngsgpu.classify.call.evidence``.
+    """
+
+    kept: NDArray[np.uint8] | None = None
+    accepted: Acceptance | None = None
 
 
 class TwoPass:

@@ -19,12 +19,7 @@ from numpy.typing import NDArray
 
 from ngsgpu.classify.params import SketchParameters
 from ngsgpu.classify.sketch.gpu import KERNELS, PAD, GpuSketches, LetterPieces, sketch_letters
-from ngsgpu.classify.sketch.gpu_references import (
-    Piece,
-    PieceReader,
-    RecordFinder,
-    TextBatch,
-)
+from ngsgpu.classify.sketch.gpu_references import Piece, PieceReader, RecordFinder, TextBatch
 from ngsgpu.classify.sketch.references import TargetSink, windows_of_lengths
 from ngsgpu.device.cuda.kernels import THREADS, grid_of, grid_of_warps
 from ngsgpu.device.pinned import PinnedPool, mapped_copy, pinned_empty

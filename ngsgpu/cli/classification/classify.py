@@ -312,7 +312,7 @@ def _classify_stream(
         The exit status, of the worst failure.
     """
     from ngsgpu.classify.run.stream import classify_stream
-    from ngsgpu.cli.wording import as_typed
+    from ngsgpu.cli.adapter import as_typed
 
     def done(statistics: ClassificationStatistics) -> None:
         if not (quiet or outputs.candidates):

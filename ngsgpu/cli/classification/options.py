@@ -9,12 +9,7 @@ from dataclasses import dataclass, make_dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from ngsgpu.classify.formats import formats
-from ngsgpu.classify.params import (
-    CALLS_BY_EVIDENCE,
-    METACACHE_CALLS,
-    OutputRules,
-    QueryParameters,
-)
+from ngsgpu.classify.params import CALLS_BY_EVIDENCE, METACACHE_CALLS, OutputRules, QueryParameters
 from ngsgpu.cli.adapter import CRAM_REFERENCE, SETTINGS
 from ngsgpu.cli.options import Compute
 from ngsgpu.cli.run import open_run

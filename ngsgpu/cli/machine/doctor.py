@@ -14,7 +14,7 @@ def doctor(
 
     The exit status is 0 if ngsgpu can correct reads on this machine, otherwise 1.
     """
-    from ngsgpu.cli.wording import as_typed
+    from ngsgpu.cli.adapter import as_typed
     from ngsgpu.device.diagnosis import as_dict, as_text, diagnose
 
     diagnosis = diagnose()

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.errors import InputError
-from ngsgpu.evaluate.classification.composition import deviation
-from ngsgpu.evaluate.classification.profile import profile_distances
+from ngsgpu.evaluate.classification.composition import deviation, profile_distances
 from ngsgpu.evaluate.classification.result import ClassificationEvaluation, RankCounts, Run
 from ngsgpu.evaluate.classification.tally import Tally, read_tally
 from ngsgpu.evaluate.truth.lines import cut_lines

@@ -10,12 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.errors import InputError, UsageError
-from ngsgpu.evaluate.mapped.aligner import (
-    AlignedReads,
-    Alignments,
-    align_reads,
-    read_alignments,
-)
+from ngsgpu.evaluate.mapped.aligner import AlignedReads, Alignments, align_reads, read_alignments
 from ngsgpu.evaluate.mapped.compare import KINDS, QUALITIES, TOTALS, Counters, compare
 from ngsgpu.evaluate.mapped.fragments import OUTCOMES, WHERE, judge
 from ngsgpu.evaluate.mapped.params import Thresholds

@@ -14,11 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.evaluate.mapped.compare import (
-    KINDS,
-    TOTALS,
-    Counters,
-)
+from ngsgpu.evaluate.mapped.compare import KINDS, TOTALS, Counters
 from ngsgpu.evaluate.mapped.fragments import (
     APART,
     APART_MERGED,

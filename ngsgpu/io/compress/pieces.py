@@ -17,12 +17,7 @@ from isal import isal_zlib
 from numpy.typing import NDArray
 
 from ngsgpu.io.compress.bits import WINDOW, DamagedError, closed, inflate_part
-from ngsgpu.io.compress.members import (
-    FOOTER_BYTES,
-    Footer,
-    member_start,
-    read_footer,
-)
+from ngsgpu.io.compress.members import FOOTER_BYTES, Footer, member_start, read_footer
 from ngsgpu.jit import njit
 
 MAX_TEXT: Final = 1 << 26

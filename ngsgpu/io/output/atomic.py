@@ -25,8 +25,7 @@ from numpy.typing import NDArray
 
 from ngsgpu.declared.outputs import check_declared
 from ngsgpu.errors import OutputError, UsageError, output_error, shown_output
-from ngsgpu.io.output.commit import commit_all
-from ngsgpu.io.output.journal import Renaming
+from ngsgpu.io.output.commit import Renaming, commit_all
 from ngsgpu.io.output.places import is_at
 from ngsgpu.io.output.temporary import forget, remove_temporary, second_name, temporary_file
 from ngsgpu.io.paths import check_distinct, own_descriptor

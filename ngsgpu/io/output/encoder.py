@@ -7,7 +7,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 import numpy as np
 
-from ngsgpu.io.compress.packing import Packing
+from ngsgpu.io.compress.formats import Packing
 
 
 class Encoder:

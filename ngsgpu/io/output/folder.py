@@ -14,8 +14,7 @@ from ngsgpu.declared.outputs import check_declared
 from ngsgpu.errors import InputError, OutputError, UsageError, output_error
 from ngsgpu.io.mapped import open_regular
 from ngsgpu.io.output.atomic import AtomicFile
-from ngsgpu.io.output.commit import Output, commit_all
-from ngsgpu.io.output.journal import Renaming, finish_commits
+from ngsgpu.io.output.commit import Output, Renaming, commit_all, finish_commits
 from ngsgpu.io.output.manifest import MANIFEST
 from ngsgpu.io.output.places import is_at, take_place
 from ngsgpu.io.output.temporary import close_folder, forget, open_folder

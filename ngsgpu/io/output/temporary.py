@@ -25,7 +25,7 @@ from typing import Final
 
 from ngsgpu.declared.outputs import declare_output
 from ngsgpu.ending import before_ending
-from ngsgpu.io.output.journal import finish_commits
+from ngsgpu.io.output.commit import finish_commits
 from ngsgpu.io.output.places import is_at, is_temporary_of, remove, temporary_name, try_lock
 
 _TRIES: Final = 100

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ngsgpu.errors import UsageError, output_error
 from ngsgpu.io.compress.deflate import DEFAULT_LEVEL, MAX_LEVEL
-from ngsgpu.io.compress.packing import packing_of
+from ngsgpu.io.compress.formats import packing_of
 from ngsgpu.io.output.atomic import AtomicFile, check_distinct, commit_all, write_text_atomically
 from ngsgpu.io.output.commit import Output
 from ngsgpu.io.output.encoder import Encoder

@@ -15,11 +15,13 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import chain, count
 from pathlib import Path
-from typing import Final, NoReturn
+from typing import Final, NoReturn, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ngsgpu.declared.options import Option
+from ngsgpu.declared.values import check_value
 from ngsgpu.errors import InputError, shown_input
 from ngsgpu.io.compress.alignments import ALIGNMENTS
 from ngsgpu.io.compress.source import Chunk, Source
@@ -67,6 +69,7 @@ class ReadLimits:
 
 
 DEFAULT_LIMITS: Final = ReadLimits()
+_PHRED_OFFSET: Final = Option("", choices=get_args(PhredOffset))
 
 
 def reading_pool(threads: int) -> ThreadPoolExecutor:
@@ -111,7 +114,9 @@ def read_batches(
     Raises:
         InputError: the file cannot be opened, decompressed or parsed; with the number of the record
             and of the line.
+        UsageError: the offset is none of these.
     """
+    check_value("phred_offset", phred_offset, _PHRED_OFFSET)
     chunk_bytes = min(chunk_bytes, BATCH_BYTES)
     source = Source(
         path, threads=threads, chunk_bytes=chunk_bytes, overlap=min(chunk_bytes, OVERLAP)

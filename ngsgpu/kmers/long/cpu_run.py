@@ -9,41 +9,73 @@ which there is no room, and those before the last, go to files (runs), which are
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from threading import Lock
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.kmers.cpu import FIRST_SLOTS, add_kmers, rows_by_digit, sorted_counts
+from ngsgpu.kmers.counted import rows_by_digit, sorted_counts
+from ngsgpu.kmers.cpu import FIRST_SLOTS, add_kmers
 from ngsgpu.kmers.cpu_run import STRETCH, Counter, Counts
-from ngsgpu.kmers.long.superkmers import (
-    count_bin,
-    find_superkmers,
-    gathered,
-    into_bins,
-    run_words,
-)
+from ngsgpu.kmers.long.superkmers import count_bin, find_superkmers, gathered, into_bins, run_words
 from ngsgpu.kmers.runs import write_run
 from ngsgpu.kmers.stretches import Stretches
 from ngsgpu.pool import Shared, working
+
+_Item = TypeVar("_Item")
 
 Starts = NDArray[np.int64]
 """Where buckets begin, and the last ends, int64[2^bits + 1]."""
 
 
+class Claims:
+    """Places in an array, which threads claim.
+
+    Args:
+        size: of the array.
+    """
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._used = 0
+        self._lock = Lock()
+        self.is_full = False
+
+    def claim(self, size: int) -> int | None:
+        """Where there is room for so many; None, from now on until it is empty, if nowhere."""
+        with self._lock:
+            self.is_full |= self._used + size > self._size
+            if self.is_full:
+                return None
+            self._used += size
+            return self._used - size
+
+    def empty(self) -> None:
+        """Begin again."""
+        self._used, self.is_full = 0, False
+
+    def while_there_is_room(self, items: Iterator[_Item]) -> Iterator[_Item]:
+        """The items up to the first for which there was no room, or that was taken at the time."""
+        while not self.is_full:
+            item = next(items, None)
+            if item is None:
+                return
+            yield item
+
+
 class Found(NamedTuple):
-    """Super-k-mers of stretches, in the order of their bins, and how many k-mers they have."""
+    """Super-k-mers of stretches by their bins, or rows of distinct k-mers by their first bits.
 
-    words: NDArray[np.uint64]
+    Attributes:
+        values: what there was no room for; None: it is at its place.
+        starts: where in the values, or at its place, bins or buckets begin.
+        kmers: how many k-mers the stretches have.
+    """
+
+    values: NDArray[np.uint64] | None
     starts: Starts
-    kmers: int
-
-
-class Distinct(NamedTuple):
-    """Rows of k-mers and counts, by the first bits of the k-mers."""
-
-    rows: NDArray[np.uint64]
-    starts: Starts
+    kmers: int = 0
 
 
 class LongCounter(Counter):
@@ -56,6 +88,7 @@ class LongCounter(Counter):
         self._no_counts = np.empty(0, dtype=self.parameters.count_type)
         self._arena = np.empty(max(self.rows, STRETCH * (words + 1)), dtype=np.uint64)
         self._distinct = np.empty((self.rows, words + 1), dtype=np.uint64)
+        self._in_arena, self._in_distinct = Claims(len(self._arena)), Claims(len(self._distinct))
         self._found: list[Starts] = []
         self._counted: list[Starts] = []
         self._share = 1 / 16  # distinct k-mers for each word of a bin, as it was last
@@ -92,30 +125,50 @@ class LongCounter(Counter):
                     own.data, own.begin, own.stop, own.low, own.quality, least, k, self.bits,
                     run, room,
                 )  # fmt: skip
-                found = np.empty(used, dtype=np.uint64)
                 starts = np.empty((1 << self.bits) + 1, dtype=np.int64)
-                into_bins(room[:used], starts, found)
-            return Found(found, starts, kmers)
+                at = self._in_arena.claim(used)
+                if at is None:
+                    found = np.empty(used, dtype=np.uint64)
+                    into_bins(room[:used], starts, found)
+                    return Found(found, starts, kmers)
+                into_bins(room[:used], starts, self._arena[at : at + used])
+            return Found(None, starts + at, kmers)
 
-        used = 0
-        with working(self.options.threads, find, stretches, name="kmers") as results:
-            for found in results:
-                if used + len(found.words) > len(self._arena):
-                    self._count_bins(1)
-                    self._spill()
-                    used = 0
-                end = used + len(found.words)
-                self._arena[used:end] = found.words
-                self._found.append(found.starts + used)
-                self.kmers += found.kmers
-                used = end
+        while True:
+            waiting = []
+            source = self._in_arena.while_there_is_room(stretches)
+            with working(self.options.threads, find, source, name="kmers") as results:
+                for found in results:
+                    self.kmers += found.kmers
+                    if found.values is None:
+                        self._found.append(found.starts)
+                    else:
+                        waiting.append(found)
+            if not waiting:
+                return
+            for found in waiting:
+                self._put_into_arena(found)
+
+    def _put_into_arena(self, found: Found) -> None:
+        """Put super-k-mers into the arena, if need be after what is there has been counted."""
+        assert found.values is not None
+        size = len(found.values)
+        at = self._in_arena.claim(size)
+        if at is None:
+            self._count_bins(1)
+            self._spill()
+            self._in_arena.empty()
+            at = self._in_arena.claim(size)
+            assert at is not None, "a stretch has room"
+        self._arena[at : at + size] = found.values
+        self._found.append(found.starts + at)
 
     def _count_bins(self, least: int) -> None:
-        """Count the k-mers of the arena, and leave it empty."""
+        """Count the k-mers of the arena."""
         places = _by_bucket(self._found, self.bits)
         self._found = []
 
-        def count(number: int) -> Distinct:
+        def count(number: int) -> Found:
             begin, end = places[number], places[number + 1]
             size = int((end - begin).sum())
             slots = max(FIRST_SLOTS, 1 << int(2 * self._share * size).bit_length())
@@ -126,21 +179,42 @@ class LongCounter(Counter):
             if size > 0:
                 self._share = used / size
             starts = np.empty((1 << self.bits) + 1, dtype=np.int64)
-            return Distinct(rows_by_digit(table, 0, self.bits, least, starts), starts)
+            rows = rows_by_digit(table, 0, self.bits, least, starts)
+            at = self._in_distinct.claim(len(rows))
+            if at is None:
+                return Found(rows, starts)
+            self._distinct[at : at + len(rows)] = rows
+            return Found(None, starts + at)
 
-        size = 0
-        with working(self.options.threads, count, range(1 << self.bits), name="count") as results:
-            for own in results:
-                if size > 0 and size + len(own.rows) > len(self._distinct):
-                    self._spill()
-                    size = 0
-                end = size + len(own.rows)
-                if end > len(self._distinct):
-                    self._write_run([own.starts], own.rows)
-                    continue
-                self._distinct[size:end] = own.rows
-                self._counted.append(own.starts + size)
-                size = end
+        numbers = iter(range(1 << self.bits))
+        while True:
+            waiting = []
+            source = self._in_distinct.while_there_is_room(numbers)
+            with working(self.options.threads, count, source, name="count") as results:
+                for own in results:
+                    if own.values is None:
+                        self._counted.append(own.starts)
+                    else:
+                        waiting.append(own)
+            if not waiting:
+                return
+            for own in waiting:
+                self._put_into_distinct(own)
+
+    def _put_into_distinct(self, own: Found) -> None:
+        """Put distinct k-mers to the others, which go to the disk if there is no room."""
+        assert own.values is not None
+        size = len(own.values)
+        at = self._in_distinct.claim(size)
+        if at is None:
+            self._spill()
+            at = self._in_distinct.claim(size)
+        if at is None:
+            self._write_run([own.starts], own.values)
+            self._in_distinct.empty()
+            return
+        self._distinct[at : at + size] = own.values
+        self._counted.append(own.starts + at)
 
     def _sorted(self, counted: list[Starts], rows: NDArray[np.uint64]) -> Counts:
         """Distinct k-mers in order."""
@@ -156,9 +230,11 @@ class LongCounter(Counter):
             yield from parts
 
     def _spill(self) -> None:
-        """Put the distinct k-mers on the disk."""
-        self._write_run(self._counted, self._distinct)
+        """Put the distinct k-mers on the disk, if there are any."""
+        if self._counted:
+            self._write_run(self._counted, self._distinct)
         self._counted = []
+        self._in_distinct.empty()
 
     def _write_run(self, counted: list[Starts], rows: NDArray[np.uint64]) -> None:
         parts = self._sorted(counted, rows)

@@ -10,13 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.report import words
-from ngsgpu.report.drawing import (
-    SMALL,
-    VARIANT_COLOURS,
-    VARIANT_LABELS,
-    drawn,
-    fragment_lengths,
-)
+from ngsgpu.report.drawing import SMALL, VARIANT_COLOURS, VARIANT_LABELS, drawn, fragment_lengths
 from ngsgpu.report.files import Json, load_fastp, trimmers
 from ngsgpu.report.model import VARIANTS, FileSpec, Sample, SampleResults
 from ngsgpu.report.page import Column, Finding, Plot, SampleSection, Table

@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.jit import Integer, njit
-from ngsgpu.sequence.hashing import mix64
-from ngsgpu.sequence.probe import free_slot
+from ngsgpu.sequence.hashing import free_slot, mix64
 
 # Levels of a k-mer; those unknown to the set have 0.
 RARE: Final = 1

@@ -4,8 +4,8 @@ Texts may be as large as two bits a base of each GPU's memory, and some more, al
 
 To be read in this order: ``text`` packs the bases; ``cover`` chooses places whose suffixes, ranked,
 let any two suffixes be compared in a bounded number of steps; ``sort`` sorts the suffixes of a
-bucket; ``rank`` ranks those of the cover; ``plan`` says how large buckets may be; ``index`` cuts
-the suffixes into buckets, for one or several GPUs, and joins the results.
+bucket; ``plan`` says how large buckets may be; ``index`` ranks those of the cover, cuts the
+suffixes into buckets, for one or several GPUs, and joins the results.
 """
 
 from ngsgpu.suffix.bucket.index import fm_index_by_buckets

@@ -18,7 +18,7 @@ from ngsgpu.jit import njit
 from ngsgpu.pool import working
 from ngsgpu.run.driver import FilesDriver
 from ngsgpu.run.options import RunOptions
-from ngsgpu.run.steps import Run
+from ngsgpu.run.progress import Run
 from ngsgpu.sequence.codec import CODES
 from ngsgpu.suffix.fm import FmIndex
 from ngsgpu.suffix.params import QueryParameters

@@ -1,52 +1,60 @@
 """``ngsgpu`` or ``snakemake`` in a copy of the server's process, as if it were this one.
 
-Arguments: the server's socket, the program, and its arguments. It imports little: it is what each
-command still waits for.
+Arguments: the server's socket, the program, and its arguments. It is what each command still waits
+for, and imports only modules that are part of the interpreter.
 """
 
-import contextlib
-import json
-import os
-import signal
-import socket
+import _signal
+import _socket
+import marshal
+import posix
 import sys
 
-FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+FORWARDED = (_signal.SIGINT, _signal.SIGTERM, _signal.SIGHUP, _signal.SIGQUIT)
 
 
 def open_files() -> list[int]:
     numbers = []
-    for name in os.listdir("/proc/self/fd"):  # noqa: PTH208
-        with contextlib.suppress(OSError):  # the folder itself
-            os.fstat(int(name))
-            numbers.append(int(name))
+    for name in posix.listdir("/proc/self/fd"):
+        try:
+            posix.fstat(int(name))
+        except OSError:  # the folder itself
+            continue
+        numbers.append(int(name))
     return numbers
+
+
+def answer(connection: _socket.socket) -> int | None:
+    """The next number that the server sends; none if it is gone."""
+    line = b""
+    while not line.endswith(b"\n"):
+        if not (byte := connection.recv(1)):
+            return None
+        line += byte
+    return int(line)
 
 
 def main() -> None:
     files = open_files()
-    request = {
-        "program": sys.argv[2],
-        "arguments": sys.argv[3:],
-        "files": files,
-        "folder": os.getcwd(),  # noqa: PTH109
-        "environment": dict(os.environ),
-    }
-    message = json.dumps(request).encode()
-    connection = socket.socket(socket.AF_UNIX)
+    request = sys.argv[2], sys.argv[3:], files, posix.getcwd(), posix.environ
+    message = marshal.dumps(request)
+    connection = _socket.socket(_socket.AF_UNIX)
     connection.connect(sys.argv[1])
     connection.sendall(len(message).to_bytes(4))
-    sent = socket.send_fds(connection, [message], files)
+    numbers = b"".join(number.to_bytes(4, sys.byteorder) for number in files)
+    sent = connection.sendmsg([message], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, numbers)])
     connection.sendall(message[sent:])
-    answers = connection.makefile()
-    command = int(answers.readline())
+    command = answer(connection)
+    assert command is not None
     for number in FORWARDED:
-        signal.signal(number, lambda number, frame: os.kill(command, number))
-    status = int(answers.readline() or -signal.SIGKILL)
+        _signal.signal(number, lambda number, frame: posix.kill(command, number))
+    status = answer(connection)
+    if status is None:
+        status = -_signal.SIGKILL
     if status < 0:
-        signal.signal(-status, signal.SIG_DFL)
-        os.kill(os.getpid(), -status)
-    os._exit(status)
+        _signal.signal(-status, _signal.SIG_DFL)
+        posix.kill(posix.getpid(), -status)
+    posix._exit(status)
 
 
 main()

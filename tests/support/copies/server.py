@@ -16,7 +16,6 @@ import hashlib
 import importlib
 import importlib.util
 import itertools
-import json
 import marshal
 import os
 import selectors
@@ -61,6 +60,10 @@ COMMANDS = (
 )
 """Commands that have to load compiled kernels."""
 
+Request = tuple[str, list[str], list[int], str, dict[bytes, bytes]]
+"""What a caller sends: a program, its arguments, the numbers of open files, which follow, a folder
+and an environment."""
+
 EMPTY_FIGURES = "TESTS_EMPTY_FIGURES"
 """A variable that is set where figures of reports need not be drawn."""
 
@@ -92,7 +95,8 @@ def quicken_snakemake(folder: Path) -> None:
         folder: where copies find what others have made of a file; is not there yet.
     """
     import yaml
-    from snakemake import common, workflow
+    from snakemake import common, jobs, rules, workflow
+    from snakemake.sourcecache import LocalSourceFile
 
     folder.mkdir()
     translate = workflow.parse
@@ -103,8 +107,10 @@ def quicken_snakemake(folder: Path) -> None:
             code, count = translate(path, own, lines, rulecount=rulecount)
             return code, lines, count
 
-        with own.sourcecache.open(path) as file:
-            asked = path.get_path_or_uri(secret_free=True), file.read(), rulecount
+        place = path.get_path_or_uri(secret_free=True)
+        is_file = isinstance(path, LocalSourceFile)
+        with Path(place).open() if is_file else own.sourcecache.open(path) as file:
+            asked = place, file.read(), rulecount
         code, lines, count = remember(folder, asked, make)
         linemap.update(lines)
         return code, count
@@ -114,7 +120,8 @@ def quicken_snakemake(folder: Path) -> None:
             folder, (code, path, mode), lambda: compile(code, path, mode, dont_inherit=True)
         )
 
-    common.get_function_params = functools.cache(common.get_function_params)
+    looked = functools.cache(common.get_function_params)
+    common.get_function_params = rules.get_function_params = jobs.get_function_params = looked
     workflow.parse = parse
     workflow.compile = compile_once
     if yaml.__with_libyaml__:
@@ -153,77 +160,92 @@ def leave_figures_empty() -> None:
     Figure.savefig = save
 
 
-def serve(path: str) -> socket.socket | None:
-    """Copy this process for every caller.
+class Server:
+    """Copies this process for every caller.
 
-    Returns:
-        In a copy the connection to its caller; in the server nothing, at its end.
+    Args:
+        path: of the socket that it listens on.
     """
-    # What has run is forgotten by itself.
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-    with socket.socket(socket.AF_UNIX) as listener, selectors.DefaultSelector() as selector:
-        listener.bind(path)
-        listener.listen(64)
-        print("ready", flush=True)
-        selector.register(listener, selectors.EVENT_READ)
-        selector.register(0, selectors.EVENT_READ)
-        while 0 not in [key.fd for key, _ in selector.select()]:
-            connection, _ = listener.accept()
-            if os.fork() == 0:
-                return connection
-            connection.close()
-    return None
 
+    def __init__(self, path: str) -> None:
+        self._selector = selectors.DefaultSelector()
+        self._listener = socket.socket(socket.AF_UNIX)
+        self._listener.bind(path)
+        self._listener.listen(64)
+        self._selector.register(self._listener, selectors.EVENT_READ, self._accept)
+        self._selector.register(0, selectors.EVENT_READ)
 
-def keep(connection: socket.socket) -> tuple[dict[str, Any], list[int]] | None:
-    """Start the caller's command, say how it ends, and end it when the caller is gone.
+    def serve(self) -> tuple[Request, list[int]] | None:
+        """Start commands, say how they end, and end those whose callers are gone.
 
-    Returns:
-        In the command's process what its caller asks for and its files; else nothing.
-    """
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    with connection:
+        Returns:
+            In a copy what its caller asks for and its files; in the server nothing, at its end.
+        """
+        while True:
+            for key, _ in self._selector.select():
+                if key.data is None:
+                    return None
+                if (asked := key.data()) is not None:
+                    return asked
+
+    def _accept(self) -> tuple[Request, list[int]] | None:
+        connection, _ = self._listener.accept()
         size = int.from_bytes(connection.recv(4))
         message, files, _, _ = socket.recv_fds(connection, size, 250)
-        while len(message) < size:
-            message += connection.recv(size)
-        command = os.fork()
+        while len(message) < size and (part := connection.recv(size)):
+            message += part
+        is_whole = size > 0 and len(message) == size  # else the caller is gone
+        command = os.fork() if is_whole else None
         if command == 0:
-            return json.loads(message), files
+            return marshal.loads(message), files
         for file in files:
             os.close(file)
+        if command is None:
+            connection.close()
+            return None
+        ended = os.pidfd_open(command)
+        end = functools.partial(self._end, command, ended, connection)
+        kill = functools.partial(self._kill, command, connection)
+        self._selector.register(ended, selectors.EVENT_READ, end)
+        self._selector.register(connection, selectors.EVENT_READ, kill)
         with contextlib.suppress(OSError):
             connection.sendall(b"%d\n" % command)
-            _wait(command, connection)
-            _, status = os.waitpid(command, 0)
+        return None
+
+    def _end(self, command: int, ended: int, connection: socket.socket) -> None:
+        _, status = os.waitpid(command, 0)
+        with contextlib.suppress(OSError):
             connection.sendall(b"%d\n" % os.waitstatus_to_exitcode(status))
-    return None
+        self._selector.unregister(ended)
+        os.close(ended)
+        self._forget(connection)
 
-
-def _wait(command: int, connection: socket.socket) -> None:
-    with selectors.DefaultSelector() as selector:
-        ended = os.pidfd_open(command)
-        selector.register(ended, selectors.EVENT_READ)
-        selector.register(connection, selectors.EVENT_READ)
-        if ended not in [key.fd for key, _ in selector.select()]:
+    def _kill(self, command: int, connection: socket.socket) -> None:
+        if connection.fileno() >= 0:  # it has not just ended
             os.kill(command, signal.SIGKILL)
+        self._forget(connection)
+
+    def _forget(self, connection: socket.socket) -> None:
+        if connection.fileno() >= 0:
+            self._selector.unregister(connection)
+            connection.close()
 
 
-def become(request: dict[str, Any], files: list[int]) -> None:
+def become(request: Request, files: list[int]) -> None:
     """Take over the files, folder, environment and arguments of the caller."""
-    numbers = request["files"]
+    program, arguments, numbers, folder, environment = request
     above = 1 + max(2, *numbers, *files)
     for place, file in enumerate(files):
         os.dup2(file, above + place)
     os.closerange(0, above)
     for place, number in enumerate(numbers):
         os.dup2(above + place, number)
-    os.closerange(above, above + len(files))
+    os.closerange(above, 1 + max(map(int, os.listdir("/proc/self/fd"))))  # noqa: PTH208
     sys.stdin, sys.stdout, sys.stderr = (_stream(number) for number in range(3))
-    os.environ.clear()
-    os.environ.update(request["environment"])
-    os.chdir(request["folder"])
-    sys.argv = [request["program"], *request["arguments"]]
+    os.environb.clear()
+    os.environb.update(environment)
+    os.chdir(folder)
+    sys.argv = [program, *arguments]
     if os.environ.get(EMPTY_FIGURES):
         leave_figures_empty()
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -270,9 +292,11 @@ if __name__ == "__main__":
     # Nothing that is shared is written to: neither by the collection of garbage nor at the end.
     gc.collect()
     gc.freeze()
-    if (caller := serve(sys.argv[1])) and (asked := keep(caller)):
+    server = Server(sys.argv[1])
+    print("ready", flush=True)
+    if asked := server.serve():
         become(*asked)
-        status = run(asked[0]["program"])
+        status = run(sys.argv[0])
         atexit._run_exitfuncs()
         for stream in (sys.stdout, sys.stderr):
             if stream is not None:

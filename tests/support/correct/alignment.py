@@ -95,6 +95,13 @@ def make_reads(
     return reads
 
 
+@cache
+def weight_of(mismatches: int, overlap: int, max_mismatch_ratio: Fraction) -> int:
+    """1 - sqrt(mismatches / (ratio x overlap)) in 2^-14, rounded up."""
+    square = mismatches / (max_mismatch_ratio * overlap)
+    return ONE - math.isqrt(math.floor(square * ONE * ONE))
+
+
 @dataclass(eq=False)
 class Candidate:
     """A read laid on an anchor; its bases and weights are in the anchor's direction."""
@@ -115,9 +122,7 @@ class Candidate:
         return self.placement.shift
 
     def weight(self, max_mismatch_ratio: Fraction) -> int:
-        """1 - sqrt(mismatches / (ratio x overlap)) in 2^-14, rounded up."""
-        square = self.mismatches / (max_mismatch_ratio * self.overlap)
-        return ONE - math.isqrt(math.floor(square * ONE * ONE))
+        return weight_of(self.mismatches, self.overlap, max_mismatch_ratio)
 
     def base_at(self, column: int) -> str | None:
         inside = self.shift <= column < self.shift + len(self.aligned_offset)
@@ -246,11 +251,12 @@ class Aligner:
         rows = [(self.reads[anchor], 0, ONE)]
         rows += [(c.aligned_offset, c.shift, c.weight(self.max_mismatch_ratio)) for c in kept]
         for read, shift, weight in rows:
-            for position, base in enumerate(read.bases):
-                cell = columns[shift + position][base]
+            letters = zip(read.bases, read.q20, read.weights, strict=True)
+            for column, (base, is_sure, own) in enumerate(letters, shift):
+                cell = columns[column][base]
                 cell.reads += 1
-                cell.q20 += read.q20[position]
-                cell.weight += max(1, weight * read.weights[position] // ONE)
+                cell.q20 += is_sure
+                cell.weight += max(1, weight * own // ONE)
         return columns
 
     def msa(self, anchor: int, aligned: dict[int, Candidate]) -> tuple[list[Candidate], Columns]:

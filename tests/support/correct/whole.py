@@ -17,12 +17,19 @@ from ngsgpu.correct.workspace import (
     REFINED_AWAY,
 )
 from tests.support.correct.bench import edits_of
+from tests.support.correct.oracle import Result
 from tests.support.correct.scenarios import Scenario
 
 
-def assert_equal(scenario: Scenario, options: RunOptions | None = None) -> Counter[str]:
-    """Correct on both sides; return how many reads came out in each way."""
+def assert_equal(scenario: Scenario, *options: RunOptions) -> Counter[str]:
+    """Correct on both sides, in each way; return how many reads came out in which way."""
     expected = scenario.oracle().correct()
+    for own in options or (None,):
+        _assert_equal(scenario, expected, own)
+    return Counter(expected.outcomes)
+
+
+def _assert_equal(scenario: Scenario, expected: Result, options: RunOptions | None) -> None:
     corrections, coverage = correct_reads(scenario.read_set(), scenario.parameters, options)
     assert coverage == scenario.coverage
     reads = range(len(scenario.letters))
@@ -47,4 +54,3 @@ def assert_equal(scenario: Scenario, options: RunOptions | None = None) -> Count
         (REFINED_AWAY, "refined_away"),
     ):
         assert counters[counter] == expected.counts.get(name, 0), name
-    return outcomes

@@ -16,7 +16,7 @@ from ngsgpu.kmers.database import Tally
 from ngsgpu.kmers.stats import CountStatistics
 from ngsgpu.run.driver import FilesDriver, folder_beside
 from ngsgpu.run.options import RunOptions
-from ngsgpu.run.steps import Run
+from ngsgpu.run.progress import Run
 
 
 class Histogram(NamedTuple):

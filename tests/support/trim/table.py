@@ -58,6 +58,8 @@ OF_PAIRS = [
 ]
 WITH_DUPLICATES = ["", "-D", "--dup_calc_accuracy 2", "-D --dup_calc_accuracy 2 -c"]
 """Of these fastp takes up to 4 GB of memory."""
+OF_READS = ["", "-D --dup_calc_accuracy 2"]
+"""The same of single reads; accuracies are those of pairs."""
 
 _READS = {"--out1": "o1", "--failed_out": "failed"}
 _PAIRS = _READS | {"--out2": "o2", "--unpaired1": "u1", "--unpaired2": "u2"}

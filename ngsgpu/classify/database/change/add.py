@@ -26,17 +26,9 @@ from ngsgpu.classify.database.plan import (
     taxa_of,
 )
 from ngsgpu.classify.database.write import write_manifest, write_partition
-from ngsgpu.classify.index.index import (
-    Pairs,
-    keys_of_locations,
-    removed_keys,
-)
+from ngsgpu.classify.index.index import Pairs, keys_of_locations, removed_keys
 from ngsgpu.classify.params import PartitionRequest
-from ngsgpu.classify.sketch.references import (
-    TargetCollector,
-    Targets,
-    find_references,
-)
+from ngsgpu.classify.sketch.references import TargetCollector, Targets, find_references
 from ngsgpu.errors import InputError, UsageError
 from ngsgpu.io.paths import Paths, listed
 from ngsgpu.run.options import RunOptions

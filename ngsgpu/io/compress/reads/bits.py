@@ -7,13 +7,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.io.compress.reads.codes import (
-    MOST_BITS,
-    code_lengths,
-    flush,
-    make_codes,
-    put_header,
-)
+from ngsgpu.io.compress.reads.codes import MOST_BITS, code_lengths, flush, make_codes, put_header
 from ngsgpu.io.compress.reads.matches import (
     BASES,
     DISTANCE_BITS,

@@ -9,12 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from ngsgpu.io.compress.reads.symbols import (
-    DISTANCES,
-    FIRST_DISTANCE,
-    FIRST_LENGTH,
-    LITERALS,
-)
+from ngsgpu.io.compress.reads.symbols import DISTANCES, FIRST_DISTANCE, FIRST_LENGTH, LITERALS
 from ngsgpu.io.compress.reads.words import store_word
 from ngsgpu.jit import njit
 
