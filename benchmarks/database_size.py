@@ -35,7 +35,7 @@ RANDOM: Final = ((1, 1.0), (5, 1.0), (5, 0.125))
 PIECE: Final = 4_000_000
 LOCATION_BYTES: Final = 4
 SCALE: Final = "2026-11-26_database_scale_h100"
-DENSITY: Final = "2026-11-26_classification_density"
+DENSITY: Final = "2026-11-26_classification_lengths"
 
 COLLECTION: Final = 113_104 * 3_000_000
 """Bases: GTDB r220's species representatives, if they have 3 Mb each."""
@@ -204,9 +204,11 @@ def _fits(model: Model, limit: float, fraction: float) -> bool:
 def accuracy(kind: str, fraction: float) -> list[str]:
     """Of the set that was checked on: the fraction measured that is nearest, and the rates."""
     databases = result(DENSITY)["sets"]["check"]["databases"]
-    measured = [float(name.split()[1]) for name in databases if name.startswith(f"{kind} ")]
+    measured = {
+        float(name.partition(" ")[2] or 1): name for name in databases if name.startswith(kind)
+    }
     nearest = min(measured, key=lambda own: abs(math.log(own / fraction)))
-    own = databases[f"{kind} {nearest:g}"]["species"]
+    own = databases[measured[nearest]]["species"]
     return [f"{nearest:g}", *(f"{own[what]:.3f}" for what in ("precision", "sensitivity"))]
 
 

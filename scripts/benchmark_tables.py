@@ -351,6 +351,7 @@ MODULES = {
     "trimming": "peers.trimming",
     "database_size": "database_size",
     "long_reads": "accuracy.long_reads",
+    "classification_lengths": "accuracy.classification_lengths",
     "depletion_long": "accuracy.depletion_long",
     "whole_host": "whole_host",
 }

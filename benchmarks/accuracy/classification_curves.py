@@ -148,7 +148,7 @@ def call(
     if evidence.species_identity > 0:
         seen = SpeciesEvidence(engine.target_node, engine.lineages, engine.rules)
         for block in blocks:
-            seen.add(block.candidates, engine.expected_hits(block))
+            seen.add(block.candidates, engine.expected_hits(block), block.features)
         accepted = seen.accepted(evidence, engine.sketch.kmer)
     tally = np.zeros((2, 3), dtype=np.int64)
     for block, own_names in zip(blocks, names, strict=True):

@@ -126,12 +126,20 @@ def bytes_of(database: Database) -> int:
 
 def measure(sample: Sample, wanted: argparse.Namespace) -> dict[str, dict[str, Any]]:
     """Bytes and right calls, calls and reads to be found, by database."""
-    from ngsgpu.classify.params import CALLS_BY_EVIDENCE, EvidenceParameters, SketchParameters
+    from ngsgpu.classify.params import (
+        ALL_KEYS,
+        CALLS_BY_EVIDENCE,
+        EvidenceParameters,
+        SketchParameters,
+    )
 
     found: dict[str, dict[str, Any]] = {}
     for name, share, database in databases(sample, wanted):
         calls, thin = CALLS_BY_EVIDENCE, SketchParameters(fraction=share)
-        calls = replace(calls, min_hits=calls.hits_needed(thin), near_hits=calls.hits_near(thin))
+        calls = replace(
+            calls, min_hits=calls.hits_needed(thin), near_hits=calls.hits_near(thin),
+            few_hits=calls.few_hits * thin.kept // ALL_KEYS,
+        )  # fmt: skip
         tally = sum(
             classify(database, files, sample.truth, calls, EvidenceParameters())
             for files in sample.reads

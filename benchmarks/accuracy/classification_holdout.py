@@ -138,7 +138,7 @@ class Reads:
         if evident:
             evidence = SpeciesEvidence(engine.target_node, engine.lineages, engine.rules)
             expected = engine.expected_hits(part)
-            evidence.add(part.candidates, expected)
+            evidence.add(part.candidates, expected, part.features)
             accepted = evidence.accepted(
                 EvidenceParameters(evident, genus, doubtful), engine.sketch.kmer
             )

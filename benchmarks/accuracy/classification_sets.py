@@ -20,7 +20,7 @@ import gzip
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -36,7 +36,9 @@ if TYPE_CHECKING:
     from ngsgpu.classify.database.database import Database
     from ngsgpu.classify.params import EvidenceParameters, QueryParameters
 
-KINDS: Final = {
+Kinds = Mapping[str, tuple[int, int, float]]
+
+KINDS: Final[Kinds] = {
     "100, 0.5 %": (100, 0, 0.005),
     "75, 1 %": (75, 0, 0.01),
     "250, 1 %": (250, 0, 0.01),
@@ -136,7 +138,9 @@ def draw_reads(
         yield first, misread(text[-mate:].translate(COMPLEMENT)[::-1]) if mate else b""
 
 
-def make_reads(genomes: Sequence[Genome], seed: int, folder: Path) -> list[Genome]:
+def make_reads(
+    genomes: Sequence[Genome], seed: int, folder: Path, kinds: Kinds = KINDS
+) -> list[Genome]:
     """Write the reads of a draw and their labels; return the genomes of the database."""
     roles, there = deal(genomes, seed)
     if (folder / "labels.tsv").exists():
@@ -154,26 +158,27 @@ def make_reads(genomes: Sequence[Genome], seed: int, folder: Path) -> list[Genom
         rows.append(f"g{number}\t{own.species}\t{own.genus}\t{own.species in species}\t"
                     f"{own.genus in genera}\t{role}")  # fmt: skip
         reads = READS // 2 if role in CHANGED else READS
-        for kind, values in KINDS.items():
+        for kind, values in kinds.items():
             for at, pair in enumerate(draw_reads(genome, reads, values, source)):
                 for mate, text in enumerate(pair, start=1):
                     if text:
                         name = f">g{number}{SEPARATOR}{at}\n".encode()
                         texts.setdefault((kind, mate), []).append(name + text + b"\n")
     for (kind, mate), lines in texts.items():
-        file_of(folder, kind, mate).write_bytes(b"".join(lines))
+        file_of(folder, kind, mate, kinds).write_bytes(b"".join(lines))
     (folder / "labels.tsv").write_text("\n".join(rows) + "\n")
     return there
 
 
-def file_of(folder: Path, kind: str, mate: int) -> Path:
+def file_of(folder: Path, kind: str, mate: int, kinds: Kinds = KINDS) -> Path:
     """The file of a kind of reads."""
-    return folder / f"{list(KINDS).index(kind)}_{mate}.fa"
+    return folder / f"{list(kinds).index(kind)}_{mate}.fa"
 
 
-def files_of(folder: Path, kind: str) -> list[Path]:
+def files_of(folder: Path, kind: str, kinds: Kinds = KINDS) -> list[Path]:
     """The reads, or both mates, of a kind."""
-    return [file_of(folder, kind, mate) for mate in (1, 2) if mate == 1 or KINDS[kind][1]]
+    mates = (1, 2) if kinds[kind][1] else (1,)
+    return [file_of(folder, kind, mate, kinds) for mate in mates]
 
 
 def settings() -> Iterator[tuple[str, tuple[int, int, int], QueryParameters, EvidenceParameters]]:
@@ -235,7 +240,7 @@ def classify(
     blocks = []
     for mates in lane.batches(threads=2, phred_offset="auto", chunk_bytes=256 << 20):
         block = engine.find_candidates(queries_of(mates, lane))
-        seen.add(block.candidates, engine.expected_hits(block))
+        seen.add(block.candidates, engine.expected_hits(block), block.features)
         names = [label_of(name.decode()) for name in mates[0].names()]
         blocks.append((block, [truth[name] for name in names]))
     accepted = None
@@ -246,6 +251,34 @@ def classify(
         judge(engine, call_block(engine, block, None, accepted, doubtful).call, own)
         for block, own in blocks
     )
+
+
+def calls_of(database: Database, files: Sequence[Path]) -> list[tuple[str, int]]:
+    """Label and taxid of each read of a sample, classified by the defaults; 0 without a call."""
+    from ngsgpu.classify.call.cpu import call_block
+    from ngsgpu.classify.call.evidence import SpeciesEvidence
+    from ngsgpu.classify.params import CALLS_BY_EVIDENCE, EvidenceParameters
+    from ngsgpu.classify.query.engine import Engine
+    from ngsgpu.classify.run.samples import one_sample, queries_of
+
+    engine, evidence = Engine(database, CALLS_BY_EVIDENCE), EvidenceParameters()
+    first, *second = map(str, files)
+    lane = one_sample([first], second, interleaved=False, name="x").lanes[0]
+    seen = SpeciesEvidence(engine.target_node, engine.lineages, engine.rules)
+    blocks = []
+    for mates in lane.batches(threads=2, phred_offset="auto", chunk_bytes=256 << 20):
+        block = engine.find_candidates(queries_of(mates, lane))
+        seen.add(block.candidates, engine.expected_hits(block), block.features)
+        blocks.append((block, [label_of(name.decode()) for name in mates[0].names()]))
+    accepted = seen.accepted(evidence, engine.sketch.kmer)
+    nodes, taxids = len(engine.lineages), engine.taxonomy.taxid
+    found: list[tuple[str, int]] = []
+    for block, labels in blocks:
+        call = call_block(engine, block, None, accepted, evidence.doubtful_confidence).call
+        node = np.where(call >= nodes, engine.target_node[np.maximum(call - nodes, 0)], call)
+        taxid = np.where(node >= 0, taxids[np.maximum(node, 0)], 0)
+        found += zip(labels, taxid.tolist(), strict=True)
+    return found
 
 
 def label_of(name: str) -> str:
@@ -260,19 +293,37 @@ class Kraken:
         folder: of the draw.
         wanted: the command's arguments.
         size: bytes of the database at most; None: no limit.
+        lazy: whether ``build`` is left to the caller.
     """
 
     def __init__(
-        self, there: Sequence[Genome], folder: Path, wanted: Any, size: int | None = None
+        self,
+        there: Sequence[Genome],
+        folder: Path,
+        wanted: Any,
+        size: int | None = None,
+        *,
+        lazy: bool = False,
     ) -> None:
         from ngsgpu.taxonomy.dump import load_taxonomy
 
         self._size = size
         self._database = folder / ("kraken2" if size is None else f"kraken2-{size}")
         self._tree = load_taxonomy(wanted.taxonomy)
+        self._there, self._wanted = there, wanted
+        self.bytes = 0
+        if not lazy:
+            self.build()
+
+    def build(self) -> None:
+        """Build the database, if it is not there."""
         if not (self._database / "hash.k2d").exists():
-            self._build(there, wanted)
+            self._build(self._there, self._wanted)
         self.bytes = sum(path.stat().st_size for path in self._database.glob("*.k2d"))
+
+    def remove(self) -> None:
+        """Remove the database."""
+        shutil.rmtree(self._database)
 
     def _build(self, there: Sequence[Genome], wanted: Any) -> None:
         shutil.rmtree(self._database, ignore_errors=True)
@@ -297,20 +348,28 @@ class Kraken:
         self, files: Sequence[Path], truth: dict[str, dict[str, str]], confidence: float
     ) -> Any:
         """As ``classify``."""
+        return self.judge(self.calls(files, confidence), truth)
+
+    def calls(self, files: Sequence[Path], confidence: float) -> list[tuple[str, int]]:
+        """Label and taxid of each read; 0 of those without a call."""
         lines = subprocess.run(
             ["kraken2", "--db", str(self._database), "--confidence", str(confidence),
              *(["--paired"] if len(files) > 1 else []), *map(str, files)],
             check=True, capture_output=True, text=True,
         ).stdout.splitlines()  # fmt: skip
         fields = [line.split("\t") for line in lines]
-        call = [self._tree.index_of(int(own[2])) if own[0] == "C" else -1 for own in fields]
+        return [(label_of(own[1]), int(own[2]) if own[0] == "C" else 0) for own in fields]
+
+    def judge(self, calls: Sequence[tuple[str, int]], truth: dict[str, dict[str, str]]) -> Any:
+        """Judge calls, see ``judge``."""
+        call = [self._tree.index_of(taxid) if taxid else -1 for _, taxid in calls]
 
         class Calls:
             taxonomy = self._tree
             target_node = np.zeros(1, dtype=np.int32)
             lineages = self._tree.ranked_lineages()
 
-        return judge(Calls, np.array(call), [truth[label_of(own[1])] for own in fields])
+        return judge(Calls, np.array(call), [truth[label] for label, _ in calls])
 
 
 def run(seed: int, genomes: Sequence[Genome], wanted: Any) -> dict[str, Any]:

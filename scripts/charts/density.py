@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from scripts.charts.curves import Curve, Panel, curves
 
-RESULT: Final = "2026-11-26_classification_density"
+RESULT: Final = "2026-11-26_classification_lengths"
 _NAMES: Final = {
     "fraction": "ngsgpu, --fraction",
     "kraken2": "Kraken 2",
@@ -26,6 +26,8 @@ def draw(result: dict[str, Any]) -> str:
         lines = []
         for kind, name in _NAMES.items():
             own = [key for key in databases if key.split()[0] == kind]
+            if not own:
+                continue
             if kind in ("sketch", "window"):
                 own.append(_FULL)
             points = sorted(

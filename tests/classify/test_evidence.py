@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from fractions import Fraction
+from itertools import permutations
 
 import numpy as np
 import pytest
@@ -32,7 +33,7 @@ from tests.support.classify import trees
 from tests.support.properties import examples
 
 RULES = QueryRules(
-    min_hits=3, near_hits=2, unit=112, chance=112, difference=PER_MILLION, confidence=0,
+    min_hits=3, near_hits=2, few_hits=6, unit=112, chance=112, difference=PER_MILLION, confidence=0,
     species_confidence=0, insert_size=0, lowest=0, highest=RANK_CODES["domain"], best_alone=0,
 )  # fmt: skip
 TARGETS = [83333, 562, 623, 1280, 10710, 543, None]
@@ -76,7 +77,8 @@ def species_of(taxonomy: Taxonomy, target: int) -> int | None:
 
 def near(row: Row, hits: int) -> Row:
     """Those of a row that are near a candidate with ``hits``."""
-    return [(target, own) for target, own in row if own > hits - RULES.near_hits]
+    margin = RULES.near_hits + (hits <= RULES.few_hits)
+    return [(target, own) for target, own in row if own > hits - margin]
 
 
 @st.composite
@@ -99,6 +101,7 @@ class Oracle:
         self.shares: dict[int, list[int]] = {}
         self.own: dict[int, int] = {}
         self.shared: dict[int, int] = {}
+        self.together: dict[tuple[int | None, ...], int] = {}
         for row, expected in sample:
             if not row or row[0][1] < RULES.near_hits:
                 continue
@@ -112,6 +115,8 @@ class Oracle:
                 count = self.own if len(around) == 1 else self.shared
                 for species in around - {None}:
                     count[species or 0] = count.get(species or 0, 0) + 1
+                for pair in permutations(around - {None}, 2):
+                    self.together[pair] = self.together.get(pair, 0) + 1
 
     def median(self, species: int) -> Fraction:
         values = sorted(self.shares.get(species, []))
@@ -159,7 +164,8 @@ class Oracle:
             for other in passing
             if kin is not None
             and (self.above(other, "family") or self.above(other, "genus")) == kin
-            and self.own.get(other, 0) >= max(4 * own, 1)
+            and self.own.get(other, 0) >= max(3 * own, 1)
+            and 2 * self.together.get((species, other), 0) >= self.shared.get(species, 0)
         }
 
     def level(self, target: int, parameters: EvidenceParameters) -> int:
@@ -180,6 +186,12 @@ class Oracle:
         return GENUS_ACCEPTED if genus is None else REJECTED
 
 
+def add(evidence: SpeciesEvidence, rows: list[Row], expected: int, features: int) -> None:
+    """Add reads of as many features, of which so many above chance are expected to be hit."""
+    numbers = (expected * evidence.rules.unit, features)
+    evidence.add(arrays(rows), *(np.full(len(rows), number, dtype=np.int64) for number in numbers))
+
+
 @given(
     sample=reads(),
     identity=st.sampled_from([0.9, 0.94, 0.99]),
@@ -193,8 +205,8 @@ def test_species_are_accepted_by_their_identity(
     expected = np.array([own for _, own in sample], dtype=np.int64)
     rows = [row for row, _ in sample]
     half = len(rows) // 2
-    evidence.add(arrays(rows[:half]), expected[:half])
-    evidence.add(arrays(rows[half:]), expected[half:])
+    evidence.add(arrays(rows[:half]), expected[:half], expected[:half])
+    evidence.add(arrays(rows[half:]), expected[half:], expected[half:])
     parameters = EvidenceParameters(identity, genus_identity)
     found, oracle = evidence.accepted(parameters, KMER), Oracle(taxonomy, sample)
     for target in range(len(TARGETS)):
@@ -210,7 +222,7 @@ def test_species_are_accepted_by_their_identity(
 def test_errors_in_reads_are_allowed_for(taxonomy: Taxonomy) -> None:
     """A tenth of the k-mers is enough where reads have 10 % errors."""
     evidence = SpeciesEvidence(nodes(taxonomy), taxonomy.ranked_lineages(), RULES)
-    evidence.add(arrays([[(3, 3)]] * 30), np.full(30, 112 * 12, dtype=np.int64))
+    add(evidence, [[(3, 3)]] * 30, 12, 21)
     level = {
         errors: int(evidence.accepted(EvidenceParameters(0.94, 0.9, 0.1, errors), KMER).level[3])
         for errors in (None, 0.0, 0.03, 0.1)
@@ -223,7 +235,7 @@ def test_verdicts_are_shown_with_their_uncertainty(taxonomy: Taxonomy) -> None:
     evidence = SpeciesEvidence(nodes(taxonomy), taxonomy.ranked_lineages(), RULES, windows)
     # 40 reads that share all k-mers with a sequence of one species, 9 that share few with another.
     rows: list[Row] = [[(3, 11)]] * 40 + [[(2, 5), (1, 5)]] * 9 + [[(2, 4)]] * 9
-    evidence.add(arrays(rows), np.full(len(rows), 10 * RULES.unit, dtype=np.int64))
+    add(evidence, rows, 10, 21)
     window_reads = np.zeros(windows.sum(), dtype=np.int32)
     window_reads[60:100] = 1
     parameters = EvidenceParameters(0.94)
@@ -350,3 +362,31 @@ def test_parameters_are_parts(name: str) -> None:
 def test_accidents_are_those_of_judged_species() -> None:
     with pytest.raises(UsageError, match="`max_accident` needs `species_identity` above 0"):
         EvidenceParameters(0.0, max_accident=0.01)
+
+
+def test_a_species_is_explained_only_by_one_that_it_shares_reads_with(taxonomy: Taxonomy) -> None:
+    """Relatives that are plentiful, but have other reads, say nothing about it."""
+    shigella, coli = 2, 1
+    rows: list[Row] = [[(shigella, 12)]] * 20 + [[(coli, 12)]] * 100
+    levels = []
+    for shared in ([(shigella, 12), (coli, 12)], [(shigella, 12), (5, 12)]):
+        evidence = SpeciesEvidence(nodes(taxonomy), taxonomy.ranked_lineages(), RULES)
+        add(evidence, [*rows, *[shared] * 40], 11, 21)
+        levels.append(int(evidence.accepted(EvidenceParameters(), KMER).level[shigella]))
+    assert levels[0] < ACCEPTED and levels[1] == ACCEPTED
+
+
+def test_a_fraction_of_the_features_gives_identities_with_wider_intervals(
+    taxonomy: Taxonomy,
+) -> None:
+    """Two of four features are found of each read, in a database with a quarter of them."""
+    thin = RULES._replace(unit=4 * 112, chance=112, min_hits=2)
+    evidence = SpeciesEvidence(nodes(taxonomy), taxonomy.ranked_lineages(), thin)
+    add(evidence, [[(3, 2)]] * 30 + [[(3, 4)]] * 60, 4, 5)
+    found = evidence.findings(EvidenceParameters(), KMER)
+    species = int(np.flatnonzero(found.reads)[0])
+    assert found.reads.sum() == 90
+    low, middle, high = evidence.interval(species)
+    assert low < middle < high <= 1
+    assert found.medians[species] == pytest.approx(min(middle, 1) * PER_MILLION)
+    assert 0.7 < evidence.found() < 0.9

@@ -217,7 +217,9 @@ def test_options_of_calls() -> None:
     """What is not given has the values of the way in which species are judged."""
 
     def called(*, metacache: bool = False, **given: Any) -> tuple[QueryParameters, OutputRules]:
-        evidence = {"species_identity": given.pop("species_identity", 0.94)}
+        evidence = {
+            "species_identity": given.pop("species_identity", EvidenceParameters().species_identity)
+        }
         rules = OutputRules(evidence=EvidenceParameters(**evidence))
         return calling(Options(QueryParameters, given), rules, metacache=metacache)
 

@@ -168,6 +168,18 @@ def test_lines_that_no_kernel_makes(
     assert (tmp_path / "own").read_bytes() == (tmp_path / "reads").read_bytes()
 
 
+@pytest.mark.parametrize("fraction", [0.7, 0.25, 0.06])
+@pytest.mark.parametrize("layout", ["single", "pairs"])
+def test_species_by_few_features(world: World, tmp_path: Path, layout: str, fraction: float):
+    sketch = SketchParameters(fraction=fraction)
+    database = build(world, tmp_path / "db", "cpu", parameters=DatabaseParameters(sketch))
+    rules = OutputRules(evidence=EvidenceParameters())
+    sample = sample_of(world, layout)
+    one = classify(database, sample, tmp_path / "a", "cpu", CALLS_BY_EVIDENCE, rules)
+    two = classify(database, sample, tmp_path / "b", "cuda", CALLS_BY_EVIDENCE, rules)
+    assert two == one
+
+
 @pytest.mark.parametrize("ties", ["first", "ambiguous"])
 @pytest.mark.parametrize("identity", [0.0, 0.94])
 def test_calls_without_a_taxonomy(world: World, tmp_path: Path, ties: str, identity: float):

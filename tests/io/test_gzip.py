@@ -205,6 +205,38 @@ def test_pipe(tmp_path: Path) -> None:
     writer.join()
 
 
+def test_pieces_for_a_slow_consumer_are_inflated_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With a stock of pieces, further ones wait for their windows, however many threads there are.
+
+    At most those that were begun before there was a stock are inflated without.
+    """
+    blind: list[bool] = []
+    inflate = gzip.inflate
+
+    def seen(data: memoryview, start: int, end: int | None, window: bytes | None) -> object:
+        blind.append(window is None)
+        return inflate(data, start, end, window)
+
+    monkeypatch.setattr(gzip, "inflate", seen)
+    text = np.random.default_rng(1).choice(np.frombuffer(b"ACGT\n", dtype=np.uint8), 8_000_000)
+    data = member(text.tobytes(), level=1)
+    source = Source(write(tmp_path, data), threads=16, chunk_bytes=10_000)
+    stream = source._stream
+    assert isinstance(stream, GzipStream)
+    found, buffer = bytearray(), memoryview(bytearray(10_000))
+    while size := source.fill(buffer):
+        found += buffer[:size]
+        # Until all pieces that have begun are there.
+        while any(own.task is not None and not own.task.done() for own in stream._pieces):
+            time.sleep(0.0005)
+    source.close()
+    assert bytes(found) == standard.decompress(data)
+    assert len(blind) > 40
+    assert sum(blind) < 20
+
+
 @pytest.mark.parametrize("chunks", [0, 1, 3])
 def test_close_early(tmp_path: Path, chunks: int) -> None:
     source = Source(write(tmp_path, packed("one member")), threads=4, chunk_bytes=10_000)

@@ -61,7 +61,8 @@ def reaches(hits: Integer, expected: Integer, rules: QueryRules, least: Integer)
 @njit(nogil=True, cache=True)
 def near_to(hits: Integer, rules: QueryRules) -> Integer:
     """Hits, in millionths, above which candidates are near one with ``hits``."""
-    return (np.int64(hits) - rules.near_hits) * rules.difference
+    margin = rules.near_hits + (hits <= rules.few_hits)
+    return (np.int64(hits) - margin) * rules.difference
 
 
 @njit(nogil=True, cache=True)

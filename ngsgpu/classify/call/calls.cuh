@@ -39,7 +39,8 @@ __device__ __forceinline__ bool reaches(int64_t hits, int64_t expected, const Ru
 
 // Whether a candidate is near one with ``hits``.
 __device__ __forceinline__ bool is_near(const Candidate& own, int64_t hits, const Rules& rules) {
-    return int64_t(own.y) * kPerMillion > (hits - rules.near_hits) * rules.difference;
+    const int64_t margin = rules.near_hits + (hits <= rules.few_hits);
+    return int64_t(own.y) * kPerMillion > (hits - margin) * rules.difference;
 }
 
 // Whether a candidate counts: not dropped, and if only accepted species count, of one that is not

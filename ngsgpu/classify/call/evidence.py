@@ -9,15 +9,16 @@ can. So, before reads are called:
    ``expected`` are the hits of the read in an identical sequence
    (``expected_hits``). One hit is chance.
 2. The evidence for a species is the median of this fraction over the reads with at least
-   ``near_hits`` hits whose best candidates are all from this species. The identity of the species
+   ``near_hits`` hits whose best candidates are all from this species; in a database with a
+   fraction of the features it is estimated as in ``few_features``. The identity of the species
    to its references is (evidence / c) ** (1 / k), where c allows for errors in reads: the highest
    evidence of a species with many reads, at least 0.8, or what ``read_errors`` says.
 3. A species of at least ``species_identity`` passes. A species that shares more of its reads with
-   others than it has alone, and a fourth or less as many alone as another species of its family
-   that passes, is explained by the latter and does not: its reads come from sequences that a
-   strain of the other species has in common with it. Nor does one with few reads (10, or a 500th
-   of all). A genus is accepted if a species of at least ``genus_identity`` that no species of
-   another genus explains is in it. Sequences without a species are accepted.
+   others than it has alone, half of them or more with another species of its family that passes,
+   and a third or less as many alone as that one, is explained by it and does not: its reads come
+   from sequences that a strain of the other species has in common with it. Nor does one with few
+   reads (10, or a 500th of all). A genus is accepted if a species of at least ``genus_identity``
+   that no species of another genus explains is in it. Sequences without a species are accepted.
    With ``max_accident``, a species does not pass either if as many reads are likelier than that
    when the reads of all species that do not pass are spread over the database by length.
 
@@ -29,6 +30,7 @@ powers only turn options into fractions of k-mers and fractions into identities 
 
 from __future__ import annotations
 
+import math
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -43,6 +45,7 @@ from ngsgpu.classify.call.acceptance import (
     above_chance,
     near_to,
 )
+from ngsgpu.classify.call.few_features import CLASSES, LEAST_HITS, class_of, last_above
 from ngsgpu.classify.params import PER_MILLION, EvidenceParameters, QueryRules
 from ngsgpu.classify.query.queries import CandidateArrays
 from ngsgpu.jit import njit
@@ -53,7 +56,16 @@ SHARES: Final = 201
 OWN: Final = SHARES
 SHARED: Final = SHARES + 1
 """Columns of reads with candidates near the best from this species alone, and from others, too."""
-COLUMNS: Final = SHARES + 2
+SHARED_WITH: Final = SHARES + 2
+PARTNERS: Final = 32
+COLUMNS: Final = SHARED_WITH + PARTNERS
+"""From ``SHARED_WITH`` on, the latter by the other species, whose numbers are taken modulo
+``PARTNERS``: relatives, which have neighbouring numbers, seldom coincide."""
+_MIDDLES: Final = np.minimum(
+    (2 * np.arange(SHARES) + 1) * (PER_MILLION // (2 * (SHARES - 1))), PER_MILLION
+)
+"""Of the bins, in millionths."""
+_SHARES: Final = tuple((_MIDDLES / PER_MILLION).tolist())
 
 LEAST_KEPT: Final = 800_000
 """Fraction of k-mers, in millionths, that errors leave at least, if ``read_errors`` is not given:
@@ -64,7 +76,7 @@ ENOUGH_READS: Final = 10
 FEW: Final = 500
 """A species has enough reads from ``ENOUGH_READS`` on, or from a 500th of all; a genus if one of
 its species has half of that."""
-TIMES_MORE: Final = 4
+TIMES_MORE: Final = 3
 """Times as many reads alone as of another species are those of a species that explains it."""
 LEAST_PERCENT: Final = 16
 """Per cent of the evidence for a species that a read needs for a call at this level."""
@@ -111,8 +123,13 @@ class SpeciesEvidence:
     Attributes:
         species: int32[t], number of each reference sequence's species, or -1.
         counts: int64[species, COLUMNS], reads by species and fraction of shared k-mers in half
-            per cent, then those in ``OWN`` and ``SHARED``.
+            per cent, or class of ``few_features``, then those in ``OWN``, ``SHARED`` and
+            ``SHARED_WITH``.
         windows: int64[species], of its reference sequences.
+        is_thin: whether the database has a fraction of the features, of which chance hits less than
+            one. A hit stands for several then: only candidates with as many are near the best.
+        looked_up: int64[2], features of all reads, and hits that are expected, as ``HitScale``
+            counts; for a database with a fraction of the features.
     """
 
     def __init__(
@@ -129,8 +146,10 @@ class SpeciesEvidence:
         family = np.where(nodes < 0, np.int32(-1), lineages[nodes, FAMILY])
         self._family = np.where(family < 0, self._genus, family)
         self.species = np.where(species < 0, -1, numbers).astype(np.int32)
-        self.rules = rules
+        self.is_thin = rules.chance < rules.unit
+        self.rules = rules.by_ties() if self.is_thin else rules
         self.counts = np.zeros((len(nodes), COLUMNS), dtype=np.int64)
+        self.looked_up = np.zeros(2, dtype=np.int64)
         self.windows = self.of_species(np.ones_like(target_node) if windows is None else windows)
 
     def of_species(self, values: NDArray[Any]) -> NDArray[np.int64]:
@@ -140,23 +159,56 @@ class SpeciesEvidence:
             np.int64
         )
 
-    def add(self, best: CandidateArrays, expected: NDArray[np.int64]) -> None:
+    def add(
+        self, best: CandidateArrays, expected: NDArray[np.int64], features: NDArray[np.int64]
+    ) -> None:
         """Add reads; threads may not add at the same time.
 
         Args:
             best: their candidates.
             expected: int64[n], see ``expected_hits``.
+            features: int64[n], of the reads.
         """
-        _count(best.target, best.hits, expected, self.species, self.rules, self.counts)
+        _count(best.target, best.hits, expected, features, self.species, self.rules, self.counts)
+        self.looked_up += (features.sum(), (expected + self.rules.chance).sum())
+
+    def found(self) -> float:
+        """Probability to find a feature of a read in an identical sequence."""
+        features, expected = self.looked_up.tolist()
+        return min(expected / max(features * self.rules.unit, 1), 1.0)
 
     def medians(self) -> NDArray[np.int64]:
         """Evidence for each species in millionths (the middle of its bin), 0 without any."""
         counts = self.counts[:, :SHARES]
+        if self.is_thin:
+            classes = counts[:, :CLASSES]
+            place = last_above(classes, self.found(), _SHARES)
+            return np.where(classes.any(axis=1), _MIDDLES[place], 0)
         total = counts.sum(axis=1)
         below = np.cumsum(counts, axis=1)
         median = np.argmax(below > (total[:, None] - 1) // 2, axis=1)
-        middle = np.minimum((2 * median + 1) * (PER_MILLION // (2 * (SHARES - 1))), PER_MILLION)
-        return np.where(total > 0, middle, 0)
+        return np.where(total > 0, _MIDDLES[median], 0)
+
+    def interval(self, species: int) -> tuple[float, float, float]:
+        """Evidence for a species, between ends that hold it in 19 of 20 samples; fractions."""
+        counts = self.counts[species, :SHARES]
+        reads = int(counts.sum())
+        if self.is_thin:
+            # Ranks among what is expected have a standard deviation of sqrt(1 / 12) at most.
+            width = round(PER_MILLION / math.sqrt(3 * reads))
+            own = counts[None, :CLASSES]
+            places = [
+                int(last_above(own, self.found(), _SHARES, more)[0]) for more in (width, 0, -width)
+            ]
+        else:
+            below = np.cumsum(counts)
+            ranks = [(reads - 1) // 2 + step * math.isqrt(reads) for step in (-1, 0, 1)]
+            places = [
+                int(np.searchsorted(below, min(max(rank, 0), reads - 1), side="right"))
+                for rank in ranks
+            ]
+        low, middle, high = ((2 * place + 1) / (2 * (SHARES - 1)) for place in places)
+        return low, middle, high
 
     def kept_by_errors(self, parameters: EvidenceParameters, kmer: int) -> int:
         """Fraction of k-mers that errors in reads leave, in millionths."""
@@ -243,11 +295,13 @@ class SpeciesEvidence:
     def _explained(self, passes: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """Species that a relative explains, and those that only one of another genus does."""
         own, shared = self.counts[:, OWN], self.counts[:, SHARED]
+        partners = np.arange(len(own)) % PARTNERS
         explained = np.zeros(len(own), dtype=np.bool_)
         by_other = np.zeros(len(own), dtype=np.bool_)
         for at in np.flatnonzero(passes & (own < shared) & (self._family >= 0)).tolist():
             relatives = passes & (self._family == self._family[at])
             relatives &= (own >= TIMES_MORE * own[at]) & (own > own[at])
+            relatives &= 2 * self.counts[at, SHARED_WITH + partners] >= shared[at]
             explained[at] = relatives.any()
             same = self._genus == self._genus[at]
             by_other[at] = explained[at] and not (relatives & same).any()
@@ -255,8 +309,11 @@ class SpeciesEvidence:
 
 
 @njit(nogil=True, cache=True)
-def _count(target, hits, expected, species, rules, counts):  # type: ignore[no-untyped-def]
+def _count(  # type: ignore[no-untyped-def]
+    target, hits, expected, features, species, rules, counts
+):
     """Count reads by species."""
+    is_thin = rules.chance < rules.unit
     for i in range(target.shape[0]):
         if target[i, 0] < 0 or hits[i, 0] < rules.near_hits:
             continue
@@ -269,7 +326,10 @@ def _count(target, hits, expected, species, rules, counts):  # type: ignore[no-u
                 continue
             alone = alone and hits[i, j] < hits[i, 0]
             is_own = is_own and np.int64(hits[i, j]) * PER_MILLION <= near_to(hits[i, 0], rules)
-        if alone and mine >= 0:
+        if alone and mine >= 0 and is_thin:
+            if hits[i, 0] >= LEAST_HITS:
+                counts[mine, class_of(features[i], np.int64(hits[i, 0]))] += 1
+        elif alone and mine >= 0:
             share = above_chance(hits[i, 0], rules) * (SHARES - 1) // expected[i]
             counts[mine, min(share, SHARES - 1)] += 1
         if hits[i, 0] < rules.min_hits:
@@ -278,14 +338,29 @@ def _count(target, hits, expected, species, rules, counts):  # type: ignore[no-u
             if mine >= 0:
                 counts[mine, OWN] += 1
             continue
-        for j in range(target.shape[1]):
-            if target[i, j] < 0 or (
-                j > 0 and np.int64(hits[i, j]) * PER_MILLION <= near_to(hits[i, 0], rules)
-            ):
-                break
+        near = 1
+        while (
+            near < target.shape[1]
+            and target[i, near] >= 0
+            and (np.int64(hits[i, near]) * PER_MILLION > near_to(hits[i, 0], rules))
+        ):
+            near += 1
+        for j in range(near):
             own = species[target[i, j]]
-            is_first = own >= 0
-            for before in range(j):
-                is_first = is_first and species[target[i, before]] != own
-            if is_first:
-                counts[own, SHARED] += 1
+            if not _is_first(target[i], species, j):
+                continue
+            counts[own, SHARED] += 1
+            for other in range(near):
+                if other != j and _is_first(target[i], species, other):
+                    with_it = species[target[i, other]] % PARTNERS
+                    counts[own, SHARED_WITH + with_it] += 1
+
+
+@njit(nogil=True, cache=True)
+def _is_first(target, species, place):  # type: ignore[no-untyped-def]
+    """Whether no candidate before one is from its species, which it has."""
+    own = species[target[place]]
+    for before in range(place):
+        if species[target[before]] == own:
+            return False
+    return own >= 0

@@ -17,8 +17,9 @@ from ngsgpu.device.cuda.structs import Struct
 from ngsgpu.device.pinned import to_device
 
 KERNELS: Final = KernelModule("ngsgpu.classify.call", "first_pass.cu")
-_CALL_RULES: Final = ("min_hits", "near_hits", "unit", "chance", "difference", "confidence",
-                      "species_confidence", "lowest", "highest", "best_alone")  # fmt: skip
+_CALL_RULES: Final = ("min_hits", "near_hits", "few_hits", "unit", "chance", "difference",
+                      "confidence", "species_confidence", "lowest", "highest",
+                      "best_alone")  # fmt: skip
 
 RULES: Final = Struct(__name__, "Rules", {
     "lineages": "const int32_t*",
@@ -59,6 +60,7 @@ class GpuFirstPass:
         if evidence is not None:
             self._species = cupy.asarray(evidence.species)
             self._bins = cupy.asarray(evidence.counts)
+            self._looked_up = cupy.asarray(evidence.looked_up)
             self._rules, self._rule_arrays = rules_on_gpu(engine, None, 0.0)
 
     def add(self, batch: GpuBatch) -> None:
@@ -86,6 +88,7 @@ class GpuFirstPass:
                 self._species,
                 self._rules,
                 self._bins,
+                self._looked_up,
             )
 
     def finish(self) -> None:
@@ -94,6 +97,7 @@ class GpuFirstPass:
             self._counter.marks[...] = self._covered.get()
         if self._evidence is not None:
             self._evidence.counts[...] = self._bins.get()
+            self._evidence.looked_up[...] = self._looked_up.get()
 
 
 def rules_on_gpu(

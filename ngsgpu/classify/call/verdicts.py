@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ngsgpu.classify.call.acceptance import ACCEPTED
 from ngsgpu.classify.call.coverage import sums_by_sequence
-from ngsgpu.classify.call.evidence import OWN, SHARED, SHARES, SpeciesEvidence
+from ngsgpu.classify.call.evidence import OWN, SHARED, SpeciesEvidence
 from ngsgpu.classify.params import PER_MILLION, EvidenceParameters
 
 
@@ -80,9 +80,7 @@ def verdicts(
         reads = int(found.reads[at])
         if reads == 0:
             break
-        low, middle, high = (
-            _identity(share, found.kept, kmer) for share in _interval(evidence.counts[at, :SHARES])
-        )
+        low, middle, high = (_identity(share, found.kept, kmer) for share in evidence.interval(at))
         note = ""
         if not found.enough[at]:
             note = "few reads"
@@ -104,19 +102,6 @@ def verdicts(
             )
         )  # fmt: skip
     return rows
-
-
-def _interval(counts: NDArray[np.int64]) -> tuple[float, float, float]:
-    """Median of a histogram of fractions, between order statistics that hold it 19 times in 20."""
-    reads = int(counts.sum())
-    places = [(reads - 1) // 2 + step * math.isqrt(reads) for step in (-1, 0, 1)]
-    below = np.cumsum(counts)
-    low, middle, high = (
-        (2 * int(np.searchsorted(below, min(max(place, 0), reads - 1), side="right")) + 1)
-        / (2 * (SHARES - 1))
-        for place in places
-    )
-    return low, middle, high
 
 
 def _identity(share: float, kept: int, kmer: int) -> float:

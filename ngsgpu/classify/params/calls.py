@@ -24,6 +24,7 @@ class QueryRules(NamedTuple):
 
     min_hits: int
     near_hits: int
+    few_hits: int
     unit: int
     chance: int
     difference: int
@@ -34,14 +35,22 @@ class QueryRules(NamedTuple):
     highest: int
     best_alone: int
 
+    def by_ties(self) -> QueryRules:
+        """The same, but only candidates with as many hits are near the best."""
+        return self._replace(near_hits=1, few_hits=0)
+
+    def span_of(self, *, paired: bool) -> int:
+        """Bases that a query may span, if it does not have more: single reads have no insert."""
+        return self.insert_size if paired else 0
+
 
 @parameters
 class QueryParameters:
     """How queries are classified.
 
     ``min_hits`` None stands for a third of the sketch, 2 and 1 for sketches of less than 6 and 4
-    features; ``near_hits`` None for ``min_hits``. With a ``lowest`` rank above ``sequence``,
-    candidates are taxa of it.
+    features; ``near_hits`` None for ``min_hits``; of a fraction of the features, ``few_hits`` is
+    that fraction. With a ``lowest`` rank above ``sequence``, candidates are taxa of it.
     """
 
     min_hits: int | None = option(
@@ -55,18 +64,19 @@ class QueryParameters:
         1.0,
         "X",
         "Ignore candidates that trail the best one by more than this fraction of its hits above "
-        "2 (above --min-hits without --species-identity).",
+        "2, of up to 6 hits above 3 (above --min-hits without --species-identity).",
         least=0,
         most=1,
     )
     near_hits: int | None = value(
         None, "Hits of the best candidate from which `hit_difference` counts.", least=1
     )
+    few_hits: int = value(0, "Hits of the best candidate up to which it must lead by one more.")
     confidence: float = option(
         0.05,
         "X",
         "Minimum fraction of a read's k-mers shared with its best candidate, as estimated from "
-        "hits, 0 to 1.",
+        "hits, 0 to 1; in a database with a fraction of all features twice that.",
         least=0,
         most=1,
     )
@@ -82,7 +92,11 @@ class QueryParameters:
         6, "N", "Candidates kept per read, 1 to 64.", "--candidates-kept", least=1, most=64
     )
     insert_size: int = option(
-        0, "N", "Maximum span of a pair.", shown_default="read lengths", least=0
+        500,
+        "N",
+        "Maximum span of a pair, if its mates do not have more bases.",
+        shown_default="500; 0 with --metacache",
+        least=0,
     )
     lowest: str = option("sequence", "RANK", "Lowest rank of calls.", choices=RANKS)
     highest: str = option(
@@ -112,6 +126,13 @@ class QueryParameters:
         wanted = self.min_hits or (size // 3 if size >= 6 else 2 if size >= 4 else 1)
         return max(min(wanted, 2), (2 * wanted * sketch.kept + ALL_KEYS) // (2 * ALL_KEYS))
 
+    def least_share(self, sketch: SketchParameters) -> float:
+        """``confidence`` for such sketches; twice that where they are a fraction of the features.
+
+        Of the few hits there, the best candidate has more than others by chance as well.
+        """
+        return min(self.confidence * (2 if sketch.is_thin else 1), 1.0)
+
     def hits_near(self, sketch: SketchParameters) -> int:
         """``near_hits`` for such sketches; half as many where few features are left."""
         if self.near_hits is None:
@@ -123,9 +144,14 @@ METACACHE_SKETCH: Final = SketchParameters(sketch=16)
 """Windows and sketches of MetaCache's databases."""
 
 METACACHE_CALLS: Final = QueryParameters(
-    min_hits=None, confidence=0.0, species_confidence=0.0, candidates=2, ties="ambiguous"
+    min_hits=None,
+    confidence=0.0,
+    species_confidence=0.0,
+    candidates=2,
+    insert_size=0,
+    ties="ambiguous",
 )
 """With these, and its sketches, calls are MetaCache's."""
 
-CALLS_BY_EVIDENCE: Final = QueryParameters(near_hits=2, species_confidence=0.0)
+CALLS_BY_EVIDENCE: Final = QueryParameters(near_hits=2, few_hits=6, species_confidence=0.0)
 """For calls by the identity of the species in a sample; see ``ngsgpu.classify.call.evidence``."""

@@ -19,7 +19,7 @@ class EvidenceParameters:
     """Thresholds for accepting a species."""
 
     species_identity: float = option(
-        0.94,
+        0.93,
         "X",
         "Accept a species only if the identity of its reads to its reference sequences, as "
         "estimated from all of them, reaches this; reads of other species are called one rank "

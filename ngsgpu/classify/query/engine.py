@@ -17,6 +17,7 @@ from ngsgpu.classify.database.database import Database, Partition
 from ngsgpu.classify.database.targets import Labels
 from ngsgpu.classify.index.index import check_blocks
 from ngsgpu.classify.params import PER_MILLION, QueryParameters, QueryRules
+from ngsgpu.classify.params.sketch import ALL_KEYS
 from ngsgpu.classify.query.cpu import (
     BLOCK_BITS,
     PartitionArrays,
@@ -26,6 +27,7 @@ from ngsgpu.classify.query.cpu import (
     sketch_queries,
 )
 from ngsgpu.classify.query.queries import CandidateArrays, Queries, QueryBlock
+from ngsgpu.classify.query.scratch import Scratch
 from ngsgpu.classify.sketch.cpu import expected_hits
 from ngsgpu.errors import UsageError
 from ngsgpu.taxonomy.ranks import RANK_CODES
@@ -88,6 +90,7 @@ class Engine:
                     f"there is no partition {number}; the database has "
                     f"{len(database.partitions)}, counted from 0"
                 )
+        self._scratch = Scratch()
         self.opened = [database.load_partition(number) for number in self.numbers]
         self.partitions: list[PartitionArrays] = (
             [self._arrays(partition) for partition in self.opened]
@@ -108,10 +111,11 @@ class Engine:
         return QueryRules(
             min_hits=parameters.hits_needed(self.sketch),
             near_hits=parameters.hits_near(self.sketch),
+            few_hits=parameters.few_hits * self.sketch.kept // ALL_KEYS,
             unit=scale.unit,
             chance=scale.chance,
             difference=round(parameters.hit_difference * PER_MILLION),
-            confidence=round(parameters.confidence * left_by_errors * PER_MILLION),
+            confidence=round(parameters.least_share(self.sketch) * left_by_errors * PER_MILLION),
             species_confidence=round(parameters.species_confidence * PER_MILLION),
             insert_size=parameters.insert_size,
             lowest=lowest,
@@ -189,23 +193,24 @@ class Engine:
         first, second = queries.first, queries.second
         room = max_keys(first.length, rules) + max_keys(second.length, rules)
         longest = max(int(first.length.max(initial=0)), int(second.length.max(initial=0)))
-        codes = np.empty(longest, dtype=np.uint8)
-        keys = np.empty(room, dtype=np.uint32)
+        codes = self._scratch.array("codes", longest, np.uint8)
+        keys = self._scratch.array("keys", room, np.uint32)
         key_start = np.empty(len(queries) + 1, dtype=np.int64)
         sketch_queries(first, second, rules, codes, keys, key_start)
         features = np.diff(key_start)
         length2 = second.length if queries.paired else np.zeros(len(queries), dtype=np.int32)
         bases = first.length.astype(np.int64) + length2
-        span = 2 + np.maximum(bases, self.rules.insert_size) // rules.stride
-        location = np.empty(int(key_start[-1]), dtype=np.int64)
-        count = np.empty(int(key_start[-1]), dtype=np.int64)
+        span = 2 + np.maximum(bases, self.rules.span_of(paired=queries.paired)) // rules.stride
+        location = self._scratch.array("location", int(key_start[-1]), np.int64)
+        count = self._scratch.array("count", int(key_start[-1]), np.int64)
         ends = np.empty(int(features.max(initial=0)), dtype=np.int64)
         best = CandidateArrays.empty(len(queries), self.parameters.candidates)
         for partition in self.partitions:
             if not blocks_are_whole(keys[: key_start[-1]], partition):
                 raise next(own.damage() for own in self.opened if own.sums is partition.sums)
             most = int(look_up(keys, key_start, partition, location, count))
-            values, spare = np.empty(most, dtype=np.uint32), np.empty(most, dtype=np.uint32)
+            values = self._scratch.array("values", most, np.uint32)
+            spare = self._scratch.array("spare", most, np.uint32)
             add_candidates(key_start, location, count, span, partition, values, spare, ends, best)
         return QueryBlock(
             names=first.data,

@@ -132,7 +132,7 @@ class Searcher:
         for number, partition in enumerate(self._partitions):
             arguments = (
                 *reads.arguments(), np.uint32(queries), *sketch_numbers(engine.sketch),
-                np.int32(engine.rules.insert_size), partition.struct, np.int32(most),
+                _span_of(engine, reads), partition.struct, np.int32(most),
             )  # fmt: skip
             lists = (
                 search.sizes, counters[number], longer, search.longest[number], search.candidates
@@ -185,13 +185,17 @@ class Searcher:
                 (int(count),),
                 (THREADS,),
                 (
-                    search.sizes, np.uint32(reads.queries), np.int32(engine.rules.insert_size),
+                    search.sizes, np.uint32(reads.queries), _span_of(engine, reads),
                     stride, partition.struct, longest[cut], count, end, words,
                     cupy.empty(total, dtype=cupy.uint32), cupy.empty(total, dtype=cupy.int32),
                     np.int32(engine.parameters.candidates), search.candidates,
                 ),
             )  # fmt: skip
             done = int(ends[stop - 1])
+
+
+def _span_of(engine: Engine, reads: GpuReads) -> np.int32:
+    return np.int32(engine.rules.span_of(paired=len(reads.mates) == 2))
 
 
 class _GpuPartition:

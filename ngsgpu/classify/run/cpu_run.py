@@ -265,7 +265,7 @@ class SampleRun:
                         counter.add(best)
                     if evidence is not None:
                         expected = self._engine.expected_hits(block)
-                        evidence.add(best, expected)
+                        evidence.add(best, expected, block.features)
             target_filter = self._target_filter(counter, evidence)
             return self._classify_once(second.groups(self._engine), concatenate, target_filter)
 

@@ -7,8 +7,9 @@ place that is sure on is inflated by one thread, which either succeeds or says w
 the bytes are those of inflating one byte after the other, and the same files are refused. The words
 may differ: libdeflate takes some codes for valid that ISA-L does not, and the checksum tells.
 
-Where the consumer is slower than the threads, pieces wait until their windows are known and are
-inflated once only: the work that several threads cost more is done only where it helps.
+A piece whose window is not known is inflated twice. So where the consumer has enough pieces in
+stock, further ones wait for their windows, as if there were a single thread: the work that several
+threads cost more is done only where somebody waits for it.
 """
 
 from __future__ import annotations
@@ -39,6 +40,9 @@ CHUNK_BYTES: Final = 1 << 21
 _MOST_AHEAD: Final = 16
 """Pieces on the way: 15 MB each while their windows are not known."""
 
+_STOCK: Final = 4
+"""Inflated pieces that the consumer has not taken, from which on others wait for their windows."""
+
 _MAX_CHUNKS: Final = 8
 """Chunks without a place where a block begins, after which none is looked for any more."""
 
@@ -53,7 +57,8 @@ class _Piece:
         end: bit where they end; None for the last piece.
         window: the bytes before, once they are known.
         segments: the inflated bytes; None if not yet inflated, or irregular.
-        task: inflates the piece.
+        task: inflates the piece; None where that has not begun.
+        waits: whether it begins when the window is known.
         completion: puts in bytes of the window, if the piece was inflated without.
     """
 
@@ -63,6 +68,7 @@ class _Piece:
     window: bytes | None = None
     segments: list[Segment] | None = None
     task: Future[None] | None = None
+    waits: bool = False
     completion: Future[None] | None = None
 
 
@@ -126,7 +132,9 @@ class GzipStream:
             self._work_ahead()
             if not self._pieces:
                 return 0
-            self._take(self._pieces.popleft())
+            with self._lock:
+                piece = self._pieces.popleft()
+            self._take(piece)
         return self._parts.copy_into(buffer)
 
     def close(self) -> None:
@@ -157,6 +165,8 @@ class GzipStream:
 
     def _work_ahead(self) -> None:
         """Have pieces inflated whose ends are known; wait for ends only if there is none."""
+        with self._lock:
+            self._begin_waiting()
         while len(self._pieces) < self._ahead and not self._all_cut:
             while len(self._searches) < self._ahead and not self._all_read:
                 self._read_chunk()
@@ -189,9 +199,19 @@ class GzipStream:
             if not self._unresolved:
                 piece.window = self._window
             self._unresolved.append(piece)
-        if not is_irregular:
-            piece.task = self._pool.submit(self._inflate, piece)
-        self._pieces.append(piece)
+            self._pieces.append(piece)
+            piece.waits = not is_irregular
+            self._begin_waiting()
+
+    def _begin_waiting(self) -> None:
+        """Have pieces inflated: all if the stock is small, otherwise that with a window."""
+        stock = 0
+        while stock < len(self._pieces) and self._pieces[stock].segments is not None:
+            stock += 1
+        for piece in self._pieces:
+            if piece.waits and (stock < _STOCK or piece.window is not None):
+                piece.waits = False
+                piece.task = self._pool.submit(self._inflate, piece)
 
     def _inflate(self, piece: _Piece) -> None:
         try:
@@ -201,6 +221,7 @@ class GzipStream:
         with self._lock:
             piece.segments = segments
             self._resolve()
+            self._begin_waiting()
 
     def _resolve(self) -> None:
         """Hand on the windows of all pieces that can have theirs."""

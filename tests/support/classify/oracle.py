@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -111,7 +112,8 @@ class Oracle:
         for feature in features:
             for target, window in self.locations.get(feature, []):
                 found.setdefault(target, []).append(window)
-        span = 2 + max(sum(map(len, mates)), parameters.insert_size) // self.sketch.stride
+        insert = parameters.insert_size if len(mates) == 2 else 0
+        span = 2 + max(sum(map(len, mates)), insert) // self.sketch.stride
         best = []
         for target in sorted(found):
             own = sorted(found[target])
@@ -145,7 +147,7 @@ class Oracle:
         if not best or best[0][1] < needed:
             return None
         part = self.shared(mates, best[0][1])
-        if part < Fraction(str(parameters.confidence)):
+        if part < Fraction(str(parameters.least_share(self.sketch))):
             return None
         top = best[0][0]
         call: tuple[str, int] | None = ("sequence", top)
@@ -153,6 +155,8 @@ class Oracle:
             call = self.at_or_above(top, parameters.lowest)
         assert call is not None
         near = parameters.hits_near(self.sketch)
+        if best[0][1] <= math.floor(parameters.few_hits * Fraction(self.sketch.fraction)):
+            near += 1
         threshold = (best[0][1] - near) * parameters.hit_difference
         taxonomy = any(self.lineages)
         for other, hits, _, _ in best[1:] if taxonomy or parameters.ties == "ambiguous" else []:
