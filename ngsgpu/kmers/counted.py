@@ -26,7 +26,7 @@ takes less time."""
 
 
 def parts_of(kmers: int) -> int:
-    """Bits by which a bucket of so many k-mers is cut into parts, see ``counted_in_parts``."""
+    """Bits by which a bucket of this size is cut into parts, see ``counted_in_parts``."""
     return min(_MOST_BITS, max(0, (kmers - 1).bit_length() - _PART_BITS))
 
 

@@ -9,6 +9,7 @@ several words are counted by ``long.cpu_run``.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -39,6 +40,7 @@ _MAX_BITS: Final = 12
 _ARENA_SHARE: Final = 2
 """Part of the memory that the arena takes at most, 1 / this: the rest is for tables and counts."""
 _SHARE_OF_PARTS: Final = 16
+_WRITERS: Final = 4
 _ARENA: Final = "arena"
 
 Counts = Iterator[tuple[NDArray[np.uint64], NDArray[Any]]]
@@ -138,8 +140,20 @@ class Counter(ABC):
 
     def count(self, writer: DatabaseWriter | Tally, advance: Callable[[int], None]) -> None:
         """Count everything into a database."""
-        for kmers, counts in self.counted(self._stretches(advance)):
-            writer.append(kmers, counts)
+        counted = self.counted(self._stretches(advance))
+        if isinstance(writer, Tally):
+            for kmers, counts in counted:
+                writer.append(kmers, counts)
+            return
+
+        def put(part: tuple[int, NDArray[np.uint64], NDArray[Any]]) -> None:
+            writer.put(*part)
+
+        # One thread alone takes longer to copy counts into the page cache than all to make them.
+        threads = min(_WRITERS, self.options.threads)
+        parts = ((writer.reserve(len(kmers)), kmers, counts) for kmers, counts in counted)
+        with working(threads, put, parts, in_order=False, name="write") as written:
+            deque(written, maxlen=0)
 
     def source(self) -> Source:
         """Source of the counts."""

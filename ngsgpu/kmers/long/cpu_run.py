@@ -43,7 +43,7 @@ class Claims:
         self.is_full = False
 
     def claim(self, size: int) -> int | None:
-        """Where there is room for so many; None, from now on until it is empty, if nowhere."""
+        """Where there is room of this size; None, from now on until it is empty, if nowhere."""
         with self._lock:
             self.is_full |= self._used + size > self._size
             if self.is_full:
