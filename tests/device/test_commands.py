@@ -45,6 +45,7 @@ LEASING = {
     ),
     "classify 2, references": (2, [*CLASSIFY, "--references", "refs", "--gpus", "2"]),
     "db build": (1, ["db", "build", "refs", "-d", "OUT/db", *CUDA]),
+    "db add": (1, ["db", "add", "more.fa", "-d", "one", *CUDA]),
     "db build 2": (2, ["db", "build", "refs", "-d", "OUT/db", *CUDA, "--gpus", "2"]),
     "gpu run 2": (2, ["gpu", "run", "-n", "2", "--", sys.executable, "-c", TOUCH]),
 }  # fmt: skip
@@ -54,7 +55,7 @@ OTHERS = {
     "kmers": ["kmers", "spectrum", "-i", "1.fq", "-o", "OUT/k"],
     "db plan": ["db", "plan", "refs", "-d", "OUT/db"],
     "db build": ["db", "build", "refs", "-d", "OUT/db", "--backend", "cpu"],
-    "db add": ["db", "add", "more.fa", "-d", "one"],
+    "db add": ["db", "add", "more.fa", "-d", "one", "--into-last"],
     "db info": ["db", "info", "-d", "one"],
     "db verify": ["db", "verify", "-d", "one"],
     "classify": ["classify", "-d", "one", "-i", "1.fq", "-o", "OUT/c", "--gpus", "0"],

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numba import njit
 
-from ngsgpu.sequence import kmers, probe
+from ngsgpu.sequence import hashing, kmers
 from ngsgpu.sequence.codec import encode
 from tests.support.minhash.oracle import reverse_complement
 from tests.support.properties import examples
@@ -72,21 +72,21 @@ def test_table_that_is_nearly_full() -> None:
     keys, values = np.zeros(64, dtype=np.uint64), np.zeros(64, dtype=np.int64)
     wanted = np.random.default_rng(2).integers(0, 1 << 62, 63).astype(np.uint64)
     for count, key in enumerate(wanted, 1):
-        slot = probe.find_slot(keys, values, key, key)
+        slot = hashing.find_slot(keys, values, key, key)
         assert values[slot] == 0
-        assert slot == probe.free_slot(values, key)
+        assert slot == hashing.free_slot(values, key)
         keys[slot], values[slot] = key, count
-    found = [values[probe.find_slot(keys, values, key, key)] for key in wanted]
+    found = [values[hashing.find_slot(keys, values, key, key)] for key in wanted]
     assert found == list(range(1, 64))
 
 
 def test_table_of_indices() -> None:
     cells, keys = np.full(256, -1, dtype=np.int32), np.arange(63, dtype=np.int64) * 1000
     for index, key in enumerate(keys):
-        cell = probe.find_cell(cells, 64, keys, key)
+        cell = hashing.find_cell(cells, 64, keys, key)
         assert cells[cell] == -1
         cells[cell] = index
-    assert [cells[probe.find_cell(cells, 64, keys, key)] for key in keys] == list(range(63))
+    assert [cells[hashing.find_cell(cells, 64, keys, key)] for key in keys] == list(range(63))
 
 
 @given(st.lists(st.integers(0, 2**64 - 1) | st.integers(0, 9)))
