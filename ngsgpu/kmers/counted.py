@@ -54,24 +54,24 @@ def counted_in_parts(
         no_counts: see ``sorted_counts``.
     """
     starts = np.empty((1 << digit) + 1, dtype=np.int64)
-    own = _into_parts(kmers, begin, end, bits, digit, starts)
+    own = np.empty(((end - begin).sum(), 1), dtype=np.uint64)
+    room = np.empty((_by_digit(kmers, begin, end, bits, digit, starts, own), 1), dtype=np.uint64)
     most = highest_count(no_counts)
     distinct = np.empty((len(own), 1), dtype=np.uint64)
     counts = np.empty(len(own), dtype=no_counts.dtype)
     cells = np.empty((1 << _PART_BITS) + 1, dtype=np.int64)
-    room = np.empty(np.diff(starts).max(), dtype=np.uint64)
     used = np.empty(1, dtype=np.int64)
     found = 0
     for part in range(1 << digit):
-        first, last = starts[part], starts[part + 1]
-        if _into_cells(own, first, last, bits + digit, cells, room) <= _MOST_IN_CELL:
+        first, last = starts[part : part + 1], starts[part + 1 : part + 2]
+        largest = _by_digit(own, first, last, bits + digit, _PART_BITS, cells, room)
+        if largest <= _MOST_IN_CELL:
             _sort_cells(cells, room)
-            found = _count_equal(room, last - first, min_count, most, distinct, counts, found)
+            found = _count_equal(room, cells[-1], min_count, most, distinct, counts, found)
             continue
         used[0] = 0
         table = np.zeros((FIRST_SLOTS, 2), dtype=np.uint64)
-        places = starts[part : part + 1], starts[part + 1 : part + 2]
-        table = add_kmers(table, used, own, places[0], places[1], no_counts)
+        table = add_kmers(table, used, own, first, last, no_counts)
         some, their = sorted_counts(table, used[0], bits + digit, min_count, no_counts)
         distinct[found : found + len(some)] = some
         counts[found : found + len(some)] = their
@@ -80,60 +80,39 @@ def counted_in_parts(
 
 
 @njit(nogil=True, cache=True)
-def _into_parts(
+def _by_digit(
     kmers: NDArray[np.uint64],
     begin: NDArray[np.int64],
     end: NDArray[np.int64],
-    bits: int,
+    left: int,
     digit: int,
     starts: NDArray[np.int64],
-) -> NDArray[np.uint64]:
-    """The k-mers of a bucket, uint64[n, 1], by some bits; ``starts`` gets where parts begin."""
-    before, shift = np.uint64(bits), np.uint64(64 - digit)
+    out: NDArray[np.uint64],
+) -> int:
+    """Order k-mers by some of their bits; return how many of them have these in common, at most.
+
+    Args:
+        kmers: uint64[m, 1].
+        begin: int64[pieces], where they begin.
+        end: int64[pieces], and end.
+        left: how many bits are before those that count.
+        digit: how many bits count.
+        starts: int64[2^digit + 1], gets where those with each digit begin in ``out``, and the end.
+        out: uint64[n, 1], room for all.
+    """
+    before, shift = np.uint64(left), np.uint64(64 - digit)
     starts[:] = 0
     for piece in range(len(begin)):
         for i in range(begin[piece], end[piece]):
             starts[np.int64((kmers[i, 0] << before) >> shift) + 1] += 1
+    most = int(starts.max())
     place = places_of(starts)
-    parts = np.empty((starts[-1], 1), dtype=np.uint64)
     for piece in range(len(begin)):
         for i in range(begin[piece], end[piece]):
             own = np.int64((kmers[i, 0] << before) >> shift)
-            parts[place[own], 0] = kmers[i, 0]
+            out[place[own], 0] = kmers[i, 0]
             place[own] += 1
-    return parts
-
-
-@njit(nogil=True, cache=True)
-def _into_cells(
-    kmers: NDArray[np.uint64],
-    begin: Integer,
-    end: Integer,
-    bits: int,
-    cells: NDArray[np.int64],
-    out: NDArray[np.uint64],
-) -> Integer:
-    """Order k-mers by their next bits; return how many the largest cell has.
-
-    Args:
-        kmers: uint64[m, 1].
-        begin: where they begin.
-        end: and end.
-        bits: highest bits, which all have in common.
-        cells: int64[2^n + 1], gets where the cells begin in ``out``, and the last ends.
-        out: room for all.
-    """
-    before, shift = np.uint64(bits), np.uint64(64 - _PART_BITS)
-    cells[:] = 0
-    for i in range(begin, end):
-        cells[np.int64((kmers[i, 0] << before) >> shift) + 1] += 1
-    largest = cells.max()
-    place = places_of(cells)
-    for i in range(begin, end):
-        cell = np.int64((kmers[i, 0] << before) >> shift)
-        out[place[cell]] = kmers[i, 0]
-        place[cell] += 1
-    return int(largest)
+    return most
 
 
 @njit(nogil=True, cache=True)
@@ -142,12 +121,12 @@ def _sort_cells(cells: NDArray[np.int64], kmers: NDArray[np.uint64]) -> None:
     for cell in range(len(cells) - 1):
         begin = cells[cell]
         for i in range(begin + 1, cells[cell + 1]):
-            own = kmers[i]
+            own = kmers[i, 0]
             at = i
-            while at > begin and kmers[at - 1] > own:
-                kmers[at] = kmers[at - 1]
+            while at > begin and kmers[at - 1, 0] > own:
+                kmers[at, 0] = kmers[at - 1, 0]
                 at -= 1
-            kmers[at] = own
+            kmers[at, 0] = own
 
 
 @njit(nogil=True, cache=True)
@@ -163,7 +142,7 @@ def _count_equal(
     """Write the distinct ones of sorted k-mers and their counts, from ``found`` on.
 
     Args:
-        kmers: uint64[size or more].
+        kmers: uint64[size or more, 1].
         size: number of them.
         min_count: k-mers that are less frequent are left out.
         most: count that more frequent ones have.
@@ -177,10 +156,10 @@ def _count_equal(
     begin = 0
     while begin < size:
         end = begin + 1
-        while end < size and kmers[end] == kmers[begin]:
+        while end < size and kmers[end, 0] == kmers[begin, 0]:
             end += 1
         if end - begin >= min_count:
-            distinct[found, 0] = kmers[begin]
+            distinct[found, 0] = kmers[begin, 0]
             counts[found] = min(np.uint64(end - begin), most)
             found += 1
         begin = end

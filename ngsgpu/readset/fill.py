@@ -14,6 +14,7 @@ neighbours of others, so it is repeated where that concerns many.
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol
 
@@ -205,6 +206,36 @@ def answer(
             totals[row, base] += counts[slot, ways[row] & 1, there]
 
 
+def hits_in_reads(
+    reads: ReadSet,
+    threads: int,
+    shape: tuple[int, ...],
+    find: Callable[[int, int, NDArray[np.uint32]], int],
+) -> Iterator[NDArray[np.uint32]]:
+    """What threads find in all reads, some reads at a time, in any order.
+
+    Args:
+        reads: the read set.
+        threads: number of threads.
+        shape: most hits for each base, then the shape of a hit, if it is no number.
+        find: writes the hits of the reads from one up to another into an array; returns how many.
+    """
+    each, *hit = shape
+    length = max(1, reads.max_length)
+    step = max(1, _BASES_PER_TASK // length)
+    buffers = threading.local()
+
+    def look_up(first: int) -> NDArray[np.uint32]:
+        if not hasattr(buffers, "hits"):
+            buffers.hits = np.empty((each * step * length, *hit), dtype=np.uint32)
+        found = find(first, min(first + step, reads.reads), buffers.hits)
+        return np.array(buffers.hits[:found])
+
+    firsts = range(0, reads.reads, step)
+    with working(threads, look_up, firsts, in_order=False, name="look-up") as done:
+        yield from done
+
+
 @dataclass(frozen=True)
 class ReadFiller:
     """Fills unknown bases of a read set on the CPU.
@@ -228,21 +259,12 @@ class ReadFiller:
     ) -> NDArray[np.int64]:
         """See ``Filler``."""
         counts = np.zeros((len(table), 2, 4), dtype=np.int64)
-        length = max(1, self.reads.max_length)
-        step = max(1, _BASES_PER_TASK // length)
-        buffers = threading.local()
 
-        def look_up(first: int) -> NDArray[np.uint32]:
-            if not hasattr(buffers, "hits"):
-                buffers.hits = np.empty(2 * step * length, dtype=np.uint32)
-            last = min(first + step, self.reads.reads)
-            found = find_hits(self.reads.arrays, unknown, first, last, k, table, buffers.hits)
-            return np.array(buffers.hits[:found])
+        def find(first: int, last: int, room: NDArray[np.uint32]) -> int:
+            return find_hits(self.reads.arrays, unknown, first, last, k, table, room)
 
-        firsts = range(0, self.reads.reads, step)
-        with working(self.threads, look_up, firsts, in_order=False, name="fill") as done:
-            for hits in done:
-                add_hits(hits, counts.reshape(-1))
+        for hits in hits_in_reads(self.reads, self.threads, (2,), find):
+            add_hits(hits, counts.reshape(-1))
         return counts
 
     def put(
@@ -286,6 +308,21 @@ def find_neighbours(
 
 
 @njit(nogil=True, cache=True)
+def kmer_at(
+    reads: ReadArrays, read: Integer, first: Integer, k: int
+) -> tuple[np.uint64, np.uint64]:
+    """The k-mer of a read that begins at a base, and its reverse complement."""
+    start = plane_start(reads, read)
+    words = (read_length(reads, read) + 63) >> 6
+    kmer = np.uint64(0)
+    complement = np.uint64(0)
+    for i in range(first, first + k):
+        code = np.uint64(base_at(reads.planes, start, words, i))
+        kmer, complement = roll(kmer, complement, code, k)
+    return kmer, complement
+
+
+@njit(nogil=True, cache=True)
 def _write_kmer(
     reads: ReadArrays,
     read: Integer,
@@ -296,13 +333,7 @@ def _write_kmer(
     kmers: NDArray[np.uint64],
     ways: NDArray[np.uint8],
 ) -> None:
-    start = plane_start(reads, read)
-    words = (read_length(reads, read) + 63) >> 6
-    kmer = np.uint64(0)
-    complement = np.uint64(0)
-    for i in range(k):
-        code = np.uint64(base_at(reads.planes, start, words, first + i))
-        kmer, complement = roll(kmer, complement, code, k)
+    kmer, complement = kmer_at(reads, read, first, k)
     kmers[row] = min(kmer, complement)
     ways[row] = precedes if kmer < complement else (precedes ^ 1) | 2
 

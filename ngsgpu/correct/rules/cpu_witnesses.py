@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from dataclasses import dataclass
 from typing import Final
 
@@ -12,18 +11,14 @@ from numpy.typing import NDArray
 from ngsgpu.align.alignment import Q20_WEIGHT, Q30_WEIGHT, quality_weights
 from ngsgpu.correct.rules.witnesses import PLACES, SEEN, AskedKmers, nothing_seen
 from ngsgpu.jit import Integer, njit
-from ngsgpu.pool import working
 from ngsgpu.readset.cpu import ReadArrays, plane_start, quality_code, quality_start, read_length
-from ngsgpu.readset.fill import NONE, slot_of
+from ngsgpu.readset.fill import NONE, hits_in_reads, kmer_at, slot_of
 from ngsgpu.readset.readset import AmbiguousBases, ReadSet
-from ngsgpu.sequence.codec import base_at
 from ngsgpu.sequence.kmers import roll
 
 KMERS_AT_A_TIME: Final = 1 << 20
 """Distinct k-mers in a table, at least; more than that and an eighth of the reads are looked up in
 several rounds through the reads."""
-
-_BASES_PER_TASK: Final = 1 << 18
 
 
 @dataclass(frozen=True)
@@ -59,26 +54,17 @@ class ReadAsker:
     ) -> NDArray[np.uint32]:
         """See ``Asker``."""
         seen = nothing_seen(kmers)
-        arrays = self.reads.arrays
+        reads, arrays = self.reads, self.reads.arrays
         weights = quality_weights(arrays.quality_bits)
-        length = max(1, self.reads.max_length)
-        step = max(1, _BASES_PER_TASK // length)
-        buffers = threading.local()
 
-        def look_up(first: int) -> NDArray[np.uint32]:
-            if not hasattr(buffers, "hits"):
-                buffers.hits = np.empty((PLACES * step * length, 4), dtype=np.uint32)
-            last = min(first + step, self.reads.reads)
-            found = find_witnesses(
-                arrays, self.reads.ambiguous, weights, first, last, int(self.reads.paired), k,
-                table, ranks, buffers.hits,
+        def find(first: int, last: int, room: NDArray[np.uint32]) -> int:
+            return find_witnesses(
+                arrays, reads.ambiguous, weights, first, last, int(reads.paired), k, table, ranks,
+                room,
             )  # fmt: skip
-            return np.array(buffers.hits[:found])
 
-        firsts = range(0, self.reads.reads, step)
-        with working(self.threads, look_up, firsts, in_order=False, name="ask") as done:
-            for hits in done:
-                add_witnesses(hits, seen.reshape(-1, SEEN))
+        for hits in hits_in_reads(reads, self.threads, (PLACES, 4), find):
+            add_witnesses(hits, seen.reshape(-1, SEEN))
         return seen
 
 
@@ -94,17 +80,11 @@ def find_asked(
     for base in range(len(owner)):
         read, position = np.int64(owner[base]), np.int64(positions[base])
         length = read_length(reads, read)
-        start = plane_start(reads, read)
-        words = (length + 63) >> 6
         for place in range(PLACES):
             first = position - (k - 1) * place // 2
             if first < 0 or first + k > length:
                 continue
-            kmer = np.uint64(0)
-            complement = np.uint64(0)
-            for i in range(first, first + k):
-                code = np.uint64(base_at(reads.planes, start, words, i))
-                kmer, complement = roll(kmer, complement, code, k)
+            kmer, complement = kmer_at(reads, read, first, k)
             reverse = np.int64(kmer > complement)
             found.kmers[base, place] = min(kmer, complement)
             found.places[base, place] = PLACES - 1 - place if reverse else place

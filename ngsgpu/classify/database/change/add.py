@@ -77,11 +77,7 @@ def add_references(
     options = options or RunOptions()
     if into_last:
         return addition.to_last(options)
-
-    def work(own: RunOptions) -> Database:
-        return addition.as_partitions(own)
-
-    return with_backend(options, work)
+    return with_backend(options, addition.as_partitions)
 
 
 @dataclass(frozen=True, slots=True)
