@@ -54,8 +54,9 @@ def counted_in_parts(
         no_counts: see ``sorted_counts``.
     """
     starts = np.empty((1 << digit) + 1, dtype=np.int64)
-    own = np.empty(((end - begin).sum(), 1), dtype=np.uint64)
-    room = np.empty((_by_digit(kmers, begin, end, bits, digit, starts, own), 1), dtype=np.uint64)
+    ordered = np.empty((end - begin).sum(), dtype=np.uint64)
+    own = ordered.reshape(-1, 1)
+    room = np.empty(_by_digit(kmers, begin, end, bits, digit, starts, ordered), dtype=np.uint64)
     most = highest_count(no_counts)
     distinct = np.empty((len(own), 1), dtype=np.uint64)
     counts = np.empty(len(own), dtype=no_counts.dtype)
@@ -98,7 +99,7 @@ def _by_digit(
         left: how many bits are before those that count.
         digit: how many bits count.
         starts: int64[2^digit + 1], gets where those with each digit begin in ``out``, and the end.
-        out: uint64[n, 1], room for all.
+        out: uint64[n], room for all.
     """
     before, shift = np.uint64(left), np.uint64(64 - digit)
     starts[:] = 0
@@ -110,7 +111,7 @@ def _by_digit(
     for piece in range(len(begin)):
         for i in range(begin[piece], end[piece]):
             own = np.int64((kmers[i, 0] << before) >> shift)
-            out[place[own], 0] = kmers[i, 0]
+            out[place[own]] = kmers[i, 0]
             place[own] += 1
     return most
 
@@ -121,12 +122,12 @@ def _sort_cells(cells: NDArray[np.int64], kmers: NDArray[np.uint64]) -> None:
     for cell in range(len(cells) - 1):
         begin = cells[cell]
         for i in range(begin + 1, cells[cell + 1]):
-            own = kmers[i, 0]
+            own = kmers[i]
             at = i
-            while at > begin and kmers[at - 1, 0] > own:
-                kmers[at, 0] = kmers[at - 1, 0]
+            while at > begin and kmers[at - 1] > own:
+                kmers[at] = kmers[at - 1]
                 at -= 1
-            kmers[at, 0] = own
+            kmers[at] = own
 
 
 @njit(nogil=True, cache=True)
@@ -142,7 +143,7 @@ def _count_equal(
     """Write the distinct ones of sorted k-mers and their counts, from ``found`` on.
 
     Args:
-        kmers: uint64[size or more, 1].
+        kmers: uint64[size or more].
         size: number of them.
         min_count: k-mers that are less frequent are left out.
         most: count that more frequent ones have.
@@ -156,10 +157,10 @@ def _count_equal(
     begin = 0
     while begin < size:
         end = begin + 1
-        while end < size and kmers[end, 0] == kmers[begin, 0]:
+        while end < size and kmers[end] == kmers[begin]:
             end += 1
         if end - begin >= min_count:
-            distinct[found, 0] = kmers[begin, 0]
+            distinct[found, 0] = kmers[begin]
             counts[found] = min(np.uint64(end - begin), most)
             found += 1
         begin = end
