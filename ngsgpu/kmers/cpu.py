@@ -137,7 +137,6 @@ def _find_long(
     return found
 
 
-@njit(nogil=True, cache=True)
 def into_buckets(
     kmers: NDArray[np.uint64], bits: int, starts: NDArray[np.int64], out: NDArray[np.uint64]
 ) -> None:
@@ -149,21 +148,50 @@ def into_buckets(
         starts: int64[2^bits + 1], gets the places in ``out`` where buckets begin and the last ends.
         out: uint64[n, words].
     """
-    words = kmers.shape[1]
-    shift = np.uint64(64 - bits)
+    whole = (np.array([at], dtype=np.int64) for at in (0, len(kmers)))
+    width = (0,) * kmers.shape[1]
+    by_digit(kmers.reshape(-1), *whole, 0, bits, starts, out.reshape(-1), width)
+
+
+@njit(nogil=True, cache=True)
+def by_digit(
+    rows: NDArray[np.uint64],
+    begin: NDArray[np.int64],
+    end: NDArray[np.int64],
+    left: int,
+    digit: int,
+    starts: NDArray[np.int64],
+    out: NDArray[np.uint64],
+    width: tuple[int, ...],
+) -> int:
+    """Order rows by bits of their first words; return how many have these in common, at most.
+
+    Args:
+        rows: uint64[m * words], rows of one or more words.
+        begin: int64[pieces], the rows at which pieces begin.
+        end: int64[pieces], and end.
+        left: how many bits are before those that count.
+        digit: how many bits count, at least 1.
+        starts: int64[2^digit + 1], gets where rows with each digit begin in ``out``, and the end.
+        out: uint64[n * words], room for all.
+        width: any numbers, as many as a row has words: loops over these are unrolled.
+    """
+    words = len(width)
+    before, shift = np.uint64(left), np.uint64(64 - digit)
     starts[:] = 0
-    for i in range(len(kmers)):
-        starts[(kmers[i, 0] >> shift) + np.uint64(1)] += 1
+    for piece in range(len(begin)):
+        for i in range(begin[piece], end[piece]):
+            starts[np.int64((rows[i * words] << before) >> shift) + 1] += 1
+    most = int(starts.max())
     place = places_of(starts)
-    for i in range(len(kmers)):
-        bucket = kmers[i, 0] >> shift
-        at = place[bucket]
-        place[bucket] = at + 1
-        if words == 1:
-            out[at, 0] = kmers[i, 0]
-        else:
+    for piece in range(len(begin)):
+        for i in range(begin[piece], end[piece]):
+            own = np.int64((rows[i * words] << before) >> shift)
+            to = place[own]
+            place[own] = to + 1
             for j in range(words):
-                out[at, j] = kmers[i, j]
+                out[to * words + j] = rows[i * words + j]
+    return most
 
 
 @njit(nogil=True, cache=True)

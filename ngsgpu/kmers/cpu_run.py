@@ -221,9 +221,7 @@ class ShortCounter(Counter):
         tasks = self._tasks(stretches)
         with working(self.options.threads, collect, tasks, name="kmers") as done:
             starts = list(done)
-        if not starts:
-            return np.zeros((0, (1 << self.bits) + 1), dtype=np.int64)
-        collected = np.stack(starts)
+        collected = stacked(starts, self.bits)
         self.kmers += int((collected[:, -1] - collected[:, 0]).sum())
         return collected
 
@@ -252,17 +250,18 @@ class ShortCounter(Counter):
     ) -> Counts:
         """The k-mers and counts of each bucket, in order."""
         words = self.parameters.words
+        width, flat = (0,) * words, self._arena.reshape(-1)
         no_counts = np.empty(0, dtype=self.parameters.count_type)
         runs = self.runs if with_runs else []
         # Room for all threads' parts takes a small share of what the arena does.
         most = max(STRETCH, self.rows // (_SHARE_OF_PARTS * self.options.threads))
 
         def count(bucket: int) -> tuple[NDArray[np.uint64], NDArray[Any]]:
-            begin, end = (np.ascontiguousarray(starts[:, bucket + i]) for i in (0, 1))
+            begin, end = pieces_of(starts, bucket)
             size = int((end - begin).sum())
             if not runs and (digit := parts_of(size)) > 0 and size <= most:
                 return counted_in_parts(
-                    self._arena, begin, end, self.bits, digit, min_count, no_counts
+                    flat, begin, end, self.bits, digit, min_count, no_counts, width, width
                 )
             table = np.zeros((FIRST_SLOTS, words + 1), dtype=np.uint64)
             used = np.zeros(1, dtype=np.int64)
@@ -271,7 +270,20 @@ class ShortCounter(Counter):
                 kmers, counts = run.read(bucket, bucket + 1, words)
                 whole = (np.array([at], dtype=np.int64) for at in (0, len(kmers)))
                 table = add_kmers(table, used, kmers, *whole, counts)
-            return sorted_counts(table, used[0], self.bits, min_count, no_counts)
+            return sorted_counts(table, self.bits, min_count, no_counts)
 
         with working(self.options.threads, count, range(1 << self.bits), name="count") as counted:
             yield from counted
+
+
+def stacked(starts: Sequence[NDArray[np.int64]], bits: int) -> NDArray[np.int64]:
+    """Where in each piece buckets begin, and the last ends, int64[pieces, 2^bits + 1]."""
+    return np.stack(starts) if starts else np.zeros((0, (1 << bits) + 1), dtype=np.int64)
+
+
+def pieces_of(
+    starts: NDArray[np.int64], bucket: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Where a bucket begins in each piece, and ends, see ``stacked``."""
+    begin, end = (np.ascontiguousarray(starts[:, bucket + i]) for i in (0, 1))
+    return begin, end

@@ -37,8 +37,8 @@ def test_parts_have_the_counts_of_all(
     expected, times = np.unique(kmers, return_counts=True)
     frequent = times >= min_count
     own, counts = counted_in_parts(
-        kmers.reshape(-1, 1), places[:-1], places[1:], BITS, digit, min_count,
-        np.empty(0, dtype=count_type),
+        kmers, places[:-1], places[1:], BITS, digit, min_count, np.empty(0, dtype=count_type),
+        (0,), (0,),
     )  # fmt: skip
     assert own[:, 0].tolist() == expected[frequent].tolist()
     assert counts.tolist() == times[frequent].tolist()
@@ -46,9 +46,9 @@ def test_parts_have_the_counts_of_all(
 
 
 def test_the_highest_count_stands_for_higher_ones():
-    kmers = np.full((70_000, 1), BUCKET)
+    kmers = np.full(70_000, BUCKET)
     whole = np.array([0]), np.array([len(kmers)])
-    own, counts = counted_in_parts(kmers, *whole, BITS, 1, 1, np.empty(0, dtype=np.uint16))
+    own, counts = counted_in_parts(kmers, *whole, BITS, 1, 1, np.empty(0, dtype=np.uint16), (0,), (0,))
     assert own.tolist() == [[BUCKET]]
     assert counts.tolist() == [65_535]
 

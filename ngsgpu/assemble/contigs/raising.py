@@ -125,7 +125,7 @@ def _counted(
         used = np.zeros(1, dtype=np.int64)
         low, high = buckets[bucket : bucket + 1], buckets[bucket + 1 : bucket + 2]
         table = add_kmers(table, used, kmers, low, high, _NO_COUNTS)
-        return sorted_counts(table, used[0], _BITS, 1, _NO_COUNTS)
+        return sorted_counts(table, _BITS, 1, _NO_COUNTS)
 
     parts = map_all(threads, count, range(1 << _BITS), name="windows")
     return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])

@@ -9,16 +9,17 @@ which there is no room, and those before the last, go to files (runs), which are
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from threading import Lock
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.kmers.counted import rows_by_digit, sorted_counts
-from ngsgpu.kmers.cpu import FIRST_SLOTS, add_kmers
-from ngsgpu.kmers.cpu_run import STRETCH, Counter, Counts
-from ngsgpu.kmers.long.superkmers import count_bin, find_superkmers, gathered, into_bins, run_words
+from ngsgpu.kmers.counted import frequent, in_order, sorted_counts
+from ngsgpu.kmers.cpu import FIRST_SLOTS, add_kmers, by_digit
+from ngsgpu.kmers.cpu_run import STRETCH, Counter, Counts, pieces_of, stacked
+from ngsgpu.kmers.long.superkmers import MOST_KMERS, count_bin, find_superkmers, into_bins, run_words
 from ngsgpu.kmers.runs import write_run
 from ngsgpu.kmers.stretches import Stretches
 from ngsgpu.pool import Shared, working
@@ -78,6 +79,49 @@ class Found(NamedTuple):
     kmers: int = 0
 
 
+@dataclass
+class Table:
+    """Where a thread counts the k-mers of bins, one by one.
+
+    Attributes:
+        slots: see ``count_bin``.
+        rows: likewise.
+    """
+
+    slots: NDArray[np.uint64]
+    rows: NDArray[np.uint64]
+
+    def count(
+        self,
+        found: NDArray[np.uint64],
+        begin: NDArray[np.int64],
+        end: NDArray[np.int64],
+        k: int,
+        width: tuple[int, ...],
+        share: float,
+    ) -> tuple[NDArray[np.uint64], int]:
+        """The rows of the k-mers of a bin, until the next one is counted, and their number.
+
+        Args:
+            found: see ``count_bin``.
+            begin: likewise.
+            end: likewise.
+            k: likewise.
+            width: likewise.
+            share: distinct k-mers for each word of the bin, about.
+        """
+        distinct = int(share * int((end - begin).sum()))
+        wanted = max(FIRST_SLOTS, 1 << (2 * distinct).bit_length())
+        if len(self.slots) < wanted:
+            self.slots = np.empty(wanted, dtype=np.uint64)
+        slots, self.rows, used = count_bin(
+            self.slots[:wanted], self.rows, found, begin, end, k, width
+        )
+        if len(slots) > len(self.slots):
+            self.slots = slots
+        return self.rows, used
+
+
 class LongCounter(Counter):
     """Counts k-mers of several words."""
 
@@ -85,10 +129,15 @@ class LongCounter(Counter):
         super().__post_init__()
         words = self.parameters.words
         self._width = (0,) * words
+        self._row = (*self._width, 0)
         self._no_counts = np.empty(0, dtype=self.parameters.count_type)
         self._arena = np.empty(max(self.rows, STRETCH * (words + 1)), dtype=np.uint64)
-        self._distinct = np.empty((self.rows, words + 1), dtype=np.uint64)
-        self._in_arena, self._in_distinct = Claims(len(self._arena)), Claims(len(self._distinct))
+        self._distinct = np.empty(self.rows * (words + 1), dtype=np.uint64)
+        self._in_arena, self._in_distinct = Claims(len(self._arena)), Claims(self.rows)
+        self._tables = Shared(
+            Table(np.empty(FIRST_SLOTS, np.uint64), np.empty(MOST_KMERS * (words + 1), np.uint64))
+            for _ in range(self.options.threads)
+        )
         self._found: list[Starts] = []
         self._counted: list[Starts] = []
         self._share = 1 / 16  # distinct k-mers for each word of a bin, as it was last
@@ -165,26 +214,30 @@ class LongCounter(Counter):
 
     def _count_bins(self, least: int) -> None:
         """Count the k-mers of the arena."""
-        places = _by_bucket(self._found, self.bits)
+        places = stacked(self._found, self.bits)
         self._found = []
+        width = self._width
 
         def count(number: int) -> Found:
-            begin, end = places[number], places[number + 1]
-            size = int((end - begin).sum())
-            slots = max(FIRST_SLOTS, 1 << int(2 * self._share * size).bit_length())
-            table = np.zeros((slots, len(self._width) + 1), dtype=np.uint64)
-            table, used = count_bin(
-                table, self._arena, begin, end, self.parameters.kmer, self._width
-            )
-            if size > 0:
-                self._share = used / size
-            starts = np.empty((1 << self.bits) + 1, dtype=np.int64)
-            rows = rows_by_digit(table, 0, self.bits, least, starts)
-            at = self._in_distinct.claim(len(rows))
-            if at is None:
-                return Found(rows, starts)
-            self._distinct[at : at + len(rows)] = rows
-            return Found(None, starts + at)
+            begin, end = pieces_of(places, number)
+            with self._tables.borrowed() as table:
+                rows, used = table.count(
+                    self._arena, begin, end, self.parameters.kmer, width, self._share
+                )
+                size = int((end - begin).sum())
+                if size > 0:
+                    self._share = used / size
+                if least > 1:
+                    used = frequent(rows[: used * len(self._row)], least, width)
+                starts = np.empty((1 << self.bits) + 1, dtype=np.int64)
+                at = self._in_distinct.claim(used)
+                if at is None:
+                    out = np.empty(used * len(self._row), dtype=np.uint64)
+                else:
+                    out = self._rows(at, used)
+                whole = (np.array([own], dtype=np.int64) for own in (0, used))
+                by_digit(rows, *whole, 0, self.bits, starts, out, self._row)
+            return Found(out, starts) if at is None else Found(None, starts + at)
 
         numbers = iter(range(1 << self.bits))
         while True:
@@ -204,7 +257,7 @@ class LongCounter(Counter):
     def _put_into_distinct(self, own: Found) -> None:
         """Put distinct k-mers to the others, which go to the disk if there is no room."""
         assert own.values is not None
-        size = len(own.values)
+        size = len(own.values) // len(self._row)
         at = self._in_distinct.claim(size)
         if at is None:
             self._spill()
@@ -213,16 +266,20 @@ class LongCounter(Counter):
             self._write_run([own.starts], own.values)
             self._in_distinct.empty()
             return
-        self._distinct[at : at + size] = own.values
+        self._rows(at, size)[:] = own.values
         self._counted.append(own.starts + at)
+
+    def _rows(self, at: int, size: int) -> NDArray[np.uint64]:
+        """Rows of distinct k-mers, from one on."""
+        return self._distinct[at * len(self._row) : (at + size) * len(self._row)]
 
     def _sorted(self, counted: list[Starts], rows: NDArray[np.uint64]) -> Counts:
         """Distinct k-mers in order."""
-        places = _by_bucket(counted, self.bits)
+        places = stacked(counted, self.bits)
 
         def put_in_order(bucket: int) -> tuple[NDArray[np.uint64], NDArray[Any]]:
-            own = gathered(rows, places[bucket], places[bucket + 1], self._width)
-            return sorted_counts(own, len(own), self.bits, 1, self._no_counts)
+            own = pieces_of(places, bucket)
+            return in_order(rows, *own, self.bits, self._no_counts, self._width)
 
         with working(
             self.options.threads, put_in_order, range(1 << self.bits), name="sort"
@@ -253,14 +310,8 @@ class LongCounter(Counter):
                 whole = (np.array([at], dtype=np.int64) for at in (0, len(kmers)))
                 table = add_kmers(table, used, kmers, *whole, counts)
             least = self.parameters.min_count
-            return sorted_counts(table, used[0], self.bits, least, self._no_counts)
+            return sorted_counts(table, self.bits, least, self._no_counts)
 
         with working(self.options.threads, join, range(1 << self.bits), name="join") as parts:
             yield from parts
 
-
-def _by_bucket(starts: list[Starts], bits: int) -> NDArray[np.int64]:
-    """Where each bucket begins in each piece, int64[2^bits + 1, pieces]."""
-    if not starts:
-        return np.zeros(((1 << bits) + 1, 0), dtype=np.int64)
-    return np.ascontiguousarray(np.stack(starts, axis=1))

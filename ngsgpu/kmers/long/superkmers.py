@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.jit import Integer, njit
-from ngsgpu.kmers.cpu import LETTER_CODES, LINE_END, enlarge, first_letter, places_of
+from ngsgpu.kmers.cpu import LETTER_CODES, LINE_END, first_letter, places_of
 from ngsgpu.sequence.codec import AMBIGUOUS
 from ngsgpu.sequence.hashing import mix64
 from ngsgpu.sequence.intrinsics import prefetch
@@ -186,17 +186,22 @@ def into_bins(
 
 @njit(nogil=True, cache=True)
 def count_bin(
-    table: NDArray[np.uint64],
+    slots: NDArray[np.uint64],
+    rows: NDArray[np.uint64],
     found: NDArray[np.uint64],
     begin: NDArray[np.int64],
     end: NDArray[np.int64],
     k: int,
     width: tuple[int, ...],
-) -> tuple[NDArray[np.uint64], int]:
-    """Count the k-mers of super-k-mers of a bin in a hash table.
+) -> tuple[NDArray[np.uint64], NDArray[np.uint64], int]:
+    """Count the k-mers of super-k-mers of a bin: each distinct one gets a row, with its count.
+
+    A slot has half of a k-mer's hash, and in the lower half the number of its row, from 1 on; the
+    highest bits of the hash choose the slot at which the search begins.
 
     Args:
-        table: uint64[2^n, words + 1], empty, of at least ``2 * MOST_KMERS`` slots.
+        slots: uint64[2^n], of any content, at least ``2 * MOST_KMERS``.
+        rows: uint64, room for ``MOST_KMERS`` rows at least, of any content.
         found: super-k-mers.
         begin: int64[pieces], where those of the bin begin.
         end: int64[pieces], and end.
@@ -204,13 +209,14 @@ def count_bin(
         width: any numbers, as many as a k-mer has words: loops over these are unrolled.
 
     Returns:
-        The table, or a larger one, and how many k-mers it has.
+        The slots and rows, or more of them, and how many rows there are.
     """
     words = len(width)
     last = ~np.uint64(0) << np.uint64(62 - 2 * ((k - 1) & 31))
     both = np.zeros(2 * _HALF, dtype=np.uint64)
     kmers = np.zeros((MOST_KMERS, words), dtype=np.uint64)
-    slots = np.zeros(MOST_KMERS, dtype=np.uint64)
+    hashes = np.zeros(MOST_KMERS, dtype=np.uint64)
+    slots[:] = 0
     used = 0
     for piece in range(len(begin)):
         at = begin[piece]
@@ -222,11 +228,45 @@ def count_bin(
             at += 1 + letters
             _turn(both, letters, size)
             number = size - k + 1
-            if used + number > len(table) // 2:
-                table = enlarge(table)
-            _canonical(both, number, last, table, kmers, slots, width)
-            used += _add(table, kmers, slots, number, width)
-    return table, used
+            if used + number > len(slots) // 2:
+                slots = _more_slots(slots)
+            if (used + MOST_KMERS) * (words + 1) > len(rows):
+                rows = _more_rows(rows)
+            _canonical(both, number, last, slots, kmers, hashes, width)
+            used = _add(slots, rows, used, kmers, hashes, number, width)
+    return slots, rows, used
+
+
+@njit(nogil=True, cache=True, inline="always")
+def _places(slots: NDArray[np.uint64]) -> np.uint64:
+    """By how many bits the half of a hash is shifted to become a slot."""
+    bits = 0
+    while (1 << bits) < len(slots):
+        bits += 1
+    return np.uint64(32 - bits)
+
+
+@njit(nogil=True, cache=True)
+def _more_slots(slots: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Twice as many slots with the same content."""
+    more = np.zeros(2 * len(slots), dtype=np.uint64)
+    shift = _places(more)
+    mask = len(more) - 1
+    for i in range(len(slots)):
+        if slots[i] != 0:
+            slot = np.int64((slots[i] >> _32) >> shift)
+            while more[slot] != 0:
+                slot = (slot + 1) & mask
+            more[slot] = slots[i]
+    return more
+
+
+@njit(nogil=True, cache=True)
+def _more_rows(rows: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Twice as much room with the same content."""
+    more = np.empty(2 * len(rows), dtype=np.uint64)
+    more[: len(rows)] = rows
+    return more
 
 
 @njit(nogil=True, cache=True, inline="always")
@@ -252,14 +292,14 @@ def _canonical(
     both: NDArray[np.uint64],
     number: Integer,
     last: np.uint64,
-    table: NDArray[np.uint64],
-    kmers: NDArray[np.uint64],
     slots: NDArray[np.uint64],
+    kmers: NDArray[np.uint64],
+    hashes: NDArray[np.uint64],
     width: tuple[int, ...],
 ) -> None:
-    """Write the canonical k-mers of a super-k-mer, and the slots at which their search begins."""
+    """Write the canonical k-mers of a super-k-mer, and halves of their hashes."""
     words = len(width)
-    mask = np.uint64(len(table) - 1)
+    shift = _places(slots)
     for i in range(number):
         other = number - 1 - i
         forward = _bases(both, i >> 5, np.uint64(2 * (i & 31)))
@@ -275,9 +315,8 @@ def _canonical(
         for j in range(1, words):
             kmers[i, j] = _bases(both, word + j, left)
         kmers[i, words - 1] &= last
-        slot = hash_row(kmers, i, words) & mask
-        slots[i] = slot
-        prefetch(table, np.int64(slot) * (words + 1))
+        hashes[i] = hash_row(kmers, i, words) >> _32
+        prefetch(slots, np.int64(hashes[i] >> shift))
 
 
 @njit(nogil=True, cache=True)
@@ -298,56 +337,40 @@ def _comes_later(
 
 @njit(nogil=True, cache=True)
 def _add(
-    table: NDArray[np.uint64],
-    kmers: NDArray[np.uint64],
     slots: NDArray[np.uint64],
+    rows: NDArray[np.uint64],
+    used: Integer,
+    kmers: NDArray[np.uint64],
+    hashes: NDArray[np.uint64],
     number: Integer,
     width: tuple[int, ...],
 ) -> Integer:
-    """Count k-mers in a table that has room for them; return how many are new."""
+    """Count k-mers for which there is room; return how many rows there are then."""
     words = len(width)
-    mask = np.uint64(len(table) - 1)
-    new = 0
+    row = words + 1
+    shift = _places(slots)
+    mask = len(slots) - 1
     for i in range(number):
-        slot = slots[i]
-        while table[slot, words] != 0:
-            same = True
-            for j in range(words):
-                same &= table[slot, j] == kmers[i, j]
-            if same:
+        # Most k-mers are in the first slot, or new, where what is not needed does no harm.
+        prefetch(rows, (np.int64(slots[np.int64(hashes[i] >> shift)] & _LENGTH) - 1) * row)
+    for i in range(number):
+        slot = np.int64(hashes[i] >> shift)
+        while True:
+            own = slots[slot]
+            if own == 0:
+                slots[slot] = (hashes[i] << _32) | np.uint64(used + 1)
+                for j in range(words):
+                    rows[used * row + j] = kmers[i, j]
+                rows[used * row + words] = _1
+                used += 1
                 break
-            slot = (slot + _1) & mask
-        if table[slot, words] == 0:
-            for j in range(words):
-                table[slot, j] = kmers[i, j]
-            new += 1
-        table[slot, words] += _1
-    return new
-
-
-@njit(nogil=True, cache=True)
-def gathered(
-    rows: NDArray[np.uint64],
-    begin: NDArray[np.int64],
-    end: NDArray[np.int64],
-    width: tuple[int, ...],
-) -> NDArray[np.uint64]:
-    """Rows from several places together.
-
-    Args:
-        rows: uint64[n, words + 1].
-        begin: int64[pieces], where those of each piece begin.
-        end: int64[pieces], and end.
-        width: see ``count_bin``.
-    """
-    size = np.int64(0)
-    for piece in range(len(begin)):
-        size += end[piece] - begin[piece]
-    out = np.empty((size, len(width) + 1), dtype=np.uint64)
-    at = 0
-    for piece in range(len(begin)):
-        for i in range(begin[piece], end[piece]):
-            for j in range(len(width) + 1):
-                out[at, j] = rows[i, j]
-            at += 1
-    return out
+            if own >> _32 == hashes[i]:
+                at = (np.int64(own & _LENGTH) - 1) * row
+                same = True
+                for j in range(words):
+                    same &= rows[at + j] == kmers[i, j]
+                if same:
+                    rows[at + words] += _1
+                    break
+            slot = (slot + 1) & mask
+    return used
