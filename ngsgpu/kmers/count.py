@@ -209,7 +209,7 @@ def plan_counting(
     letters, words = most_letters(paths), parameters.words
 
     def on_gpu() -> MemoryPlan:
-        from ngsgpu.kmers.gpu_plan import plan_counting
+        from ngsgpu.kmers.gpu import plan_counting
 
         budget = gpu_memory(options.gpu_memory).budget
         count_bytes = np.dtype(parameters.count_type).itemsize

@@ -1,8 +1,8 @@
 """Distinct k-mers with their counts, in order: those of a bucket in parts, or of a hash table.
 
-Rows are one behind the other in a flat array: the words of a k-mer and, where k-mers were counted
-before, their count. Kernels get a tuple with as many numbers as a k-mer has words, and one that has
-a number more where there is a count: loops over these are unrolled.
+A row has the words of a k-mer and, where k-mers were counted before, its count. Kernels that
+compare rows get them one behind the other, and a tuple with as many numbers as a k-mer has words,
+and one that has a number more where there is a count: loops over these are unrolled.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.jit import Integer, njit
-from ngsgpu.kmers.cpu import FIRST_SLOTS, add_kmers, by_digit
+from ngsgpu.kmers.cpu import FIRST_SLOTS, add_kmers, all_rows, by_digit
 
 _FEW: Final = 16
 """Rows of different k-mers that are sorted by insertion."""
@@ -51,39 +51,40 @@ def counted_in_parts(
     The rows are brought together by their next bits, and those of each part sorted.
 
     Args:
-        rows: uint64[m * len(whole)].
+        rows: uint64[m, len(whole)].
         begin: int64[pieces], where those of the bucket begin.
         end: int64[pieces], and end.
         bits: highest bits of the k-mers, which all have in common.
         digit: how many of the next bits choose a part, at least 1.
         min_count: k-mers that are less frequent are left out.
         no_counts: empty, of the counts' type, whose highest value is that of higher counts, too.
-        width: of a k-mer.
-        whole: of a row.
+        width: any numbers, as many as a k-mer has words.
+        whole: as many as a row has.
 
     Returns:
         uint64[n, words], and their counts.
     """
     size = (end - begin).sum()
     starts = np.empty((1 << digit) + 1, dtype=np.int64)
-    ordered = np.empty(size * len(whole), dtype=np.uint64)
-    most = by_digit(rows, begin, end, bits, digit, starts, ordered, whole)
-    room = np.empty(most * len(whole), dtype=np.uint64)
+    ordered = np.empty((size, len(whole)), dtype=np.uint64)
+    most = by_digit(rows, begin, end, bits, digit, starts, ordered)
+    room = np.empty((most, len(whole)), dtype=np.uint64)
+    flat = room.reshape(-1)
     kmers = np.empty((size, len(width)), dtype=np.uint64)
     counts = np.empty(size, dtype=no_counts.dtype)
     cells = np.empty((1 << _PART_BITS) + 1, dtype=np.int64)
     found = 0
     for part in range(1 << digit):
         first, last = starts[part : part + 1], starts[part + 1 : part + 2]
-        most = by_digit(ordered, first, last, bits + digit, _PART_BITS, cells, room, whole)
+        most = by_digit(ordered, first, last, bits + digit, _PART_BITS, cells, room)
         if len(whole) > len(width):
-            _sort_counted(cells, room, width, whole)
+            _sort_counted(cells, flat, width, whole)
         elif most <= _MOST_IN_CELL:
-            _sort_cells(cells, room, width)
+            _sort_cells(cells, flat, width)
         else:
             found = _count_in_table(ordered, first, last, min_count, kmers, counts, found, width)
             continue
-        found = _add_up(room, cells[-1], min_count, kmers, counts, found, width, whole)
+        found = _add_up(flat, cells[-1], min_count, kmers, counts, found, width, whole)
     if found == size:
         return kmers, counts
     return kmers[:found].copy(), counts[:found].copy()
@@ -112,14 +113,13 @@ def _count_in_table(
         found: likewise.
         width: of a k-mer.
     """
-    own = rows.reshape((-1, len(width)))
     used = np.zeros(1, dtype=np.int64)
     table = np.zeros((FIRST_SLOTS, len(width) + 1), dtype=np.uint64)
-    table = add_kmers(table, used, own, begin, end, counts[:0])
+    table = add_kmers(table, used, rows, begin, end, counts[:0])
+    size = frequent(table, 1)
     flat = table.reshape(-1)
-    size = frequent(flat, 1, width)
-    _sort_rows(flat, 0, size, width, width + (0,))
-    return _add_up(flat, size, min_count, kmers, counts, found, width, width + (0,))
+    _sort_rows(flat, 0, size, width, (*width, 0))
+    return _add_up(flat, size, min_count, kmers, counts, found, width, (*width, 0))
 
 
 @njit(nogil=True, cache=True)
@@ -176,10 +176,14 @@ def _add_up(
     at = 0
     while at < size:
         first = at
-        count = np.uint64(0)
+        at += 1
         while at < size and _are_same(rows, first * row, at * row, width):
-            count += rows[at * row + words] if row > words else np.uint64(1)
             at += 1
+        count = np.uint64(at - first)
+        if row > words:
+            count = rows[first * row + words]
+            for other in range(first + 1, at):
+                count += rows[other * row + words]
         if count >= min_count:
             for j in range(words):
                 kmers[found, j] = rows[first * row + j]
@@ -189,21 +193,19 @@ def _add_up(
 
 
 @njit(nogil=True, cache=True)
-def frequent(rows: NDArray[np.uint64], least: int, width: tuple[int, ...]) -> int:
+def frequent(rows: NDArray[np.uint64], least: int) -> int:
     """Put the rows with at least such a count together, at the beginning; return their number.
 
     Args:
         rows: k-mers and counts, such as a hash table, whose empty places have none.
         least: lowest count that stays, at least 1.
-        width: of a k-mer.
     """
-    words = len(width)
-    row = words + 1
+    last = rows.shape[1] - 1
     found = 0
-    for i in range(len(rows) // row):
-        if rows[i * row + words] >= np.uint64(least):
-            for j in range(row):
-                rows[found * row + j] = rows[i * row + j]
+    for i in range(len(rows)):
+        if rows[i, last] >= np.uint64(least):
+            for j in range(last + 1):
+                rows[found, j] = rows[i, j]
             found += 1
     return found
 
@@ -219,11 +221,7 @@ def sorted_counts(
         min_count: likewise.
         no_counts: likewise.
     """
-    rows = table.reshape(-1)
-    width = (0,) * (table.shape[1] - 1)
-    size = frequent(rows, max(1, min_count), width)
-    begin, end = (np.array([at], dtype=np.int64) for at in (0, size))
-    return in_order(rows, begin, end, bits, no_counts, width)
+    return in_order(table, *all_rows(frequent(table, max(1, min_count))), bits, no_counts)
 
 
 def in_order(
@@ -232,7 +230,6 @@ def in_order(
     end: NDArray[np.int64],
     bits: int,
     no_counts: NDArray[Any],
-    width: tuple[int, ...],
 ) -> tuple[NDArray[np.uint64], NDArray[Any]]:
     """The k-mers of rows that have counts, in order, uint64[n, words], and their counts.
 
@@ -242,10 +239,10 @@ def in_order(
         end: likewise.
         bits: likewise.
         no_counts: likewise.
-        width: likewise.
     """
     digit = max(1, parts_of(int((end - begin).sum())))
-    return counted_in_parts(rows, begin, end, bits, digit, 1, no_counts, width, (*width, 0))
+    whole = (0,) * rows.shape[1]
+    return counted_in_parts(rows, begin, end, bits, digit, 1, no_counts, whole[1:], whole)
 
 
 @njit(nogil=True, cache=True)
@@ -259,7 +256,7 @@ def _are_same(rows: NDArray[np.uint64], a: Integer, b: Integer, width: tuple[int
     """Whether the k-mers that begin at two places are."""
     same = True
     for j in range(len(width)):
-        same &= rows[a + j] == rows[b + j]
+        same &= bool(rows[a + j] == rows[b + j])
     return same
 
 
@@ -268,8 +265,9 @@ def _is_before(rows: NDArray[np.uint64], a: Integer, b: Integer, width: tuple[in
     """Whether the k-mer that begins at one place comes before that at another."""
     for j in range(len(width) - 1):
         if rows[a + j] != rows[b + j]:
-            return rows[a + j] < rows[b + j]
-    return rows[a + len(width) - 1] < rows[b + len(width) - 1]
+            return bool(rows[a + j] < rows[b + j])
+    last = len(width) - 1
+    return bool(rows[a + last] < rows[b + last])
 
 
 @njit(nogil=True, cache=True, inline="always")
@@ -289,9 +287,16 @@ def _insert(
     """Put a row to its place among those before it, from ``begin`` on, which are sorted."""
     row = len(whole)
     first, own = begin * row, at * row
-    while own > first and _is_before(rows, own, own - row, width):
-        _swap(rows, own, own - row, whole)
-        own -= row
+    place = own
+    while place > first and _is_before(rows, own, place - row, width):
+        place -= row
+    if place == own:
+        return
+    for j in range(row):
+        word = rows[own + j]
+        for to in range(own + j, place + j, -row):
+            rows[to] = rows[to - row]
+        rows[place + j] = word
 
 
 @njit(nogil=True, cache=True)

@@ -148,9 +148,12 @@ def into_buckets(
         starts: int64[2^bits + 1], gets the places in ``out`` where buckets begin and the last ends.
         out: uint64[n, words].
     """
-    whole = (np.array([at], dtype=np.int64) for at in (0, len(kmers)))
-    width = (0,) * kmers.shape[1]
-    by_digit(kmers.reshape(-1), *whole, 0, bits, starts, out.reshape(-1), width)
+    by_digit(kmers, *all_rows(len(kmers)), 0, bits, starts, out)
+
+
+def all_rows(size: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Where all rows begin, and end, in one piece."""
+    return np.zeros(1, dtype=np.int64), np.full(1, size, dtype=np.int64)
 
 
 @njit(nogil=True, cache=True)
@@ -162,35 +165,33 @@ def by_digit(
     digit: int,
     starts: NDArray[np.int64],
     out: NDArray[np.uint64],
-    width: tuple[int, ...],
 ) -> int:
     """Order rows by bits of their first words; return how many have these in common, at most.
 
     Args:
-        rows: uint64[m * words], rows of one or more words.
-        begin: int64[pieces], the rows at which pieces begin.
+        rows: uint64[m, any].
+        begin: int64[pieces], where pieces begin.
         end: int64[pieces], and end.
         left: how many bits are before those that count.
         digit: how many bits count, at least 1.
         starts: int64[2^digit + 1], gets where rows with each digit begin in ``out``, and the end.
-        out: uint64[n * words], room for all.
-        width: any numbers, as many as a row has words: loops over these are unrolled.
+        out: uint64[n or more, any], as wide.
     """
-    words = len(width)
     before, shift = np.uint64(left), np.uint64(64 - digit)
     starts[:] = 0
     for piece in range(len(begin)):
         for i in range(begin[piece], end[piece]):
-            starts[np.int64((rows[i * words] << before) >> shift) + 1] += 1
+            starts[np.int64((rows[i, 0] << before) >> shift) + 1] += 1
     most = int(starts.max())
     place = places_of(starts)
     for piece in range(len(begin)):
         for i in range(begin[piece], end[piece]):
-            own = np.int64((rows[i * words] << before) >> shift)
+            own = np.int64((rows[i, 0] << before) >> shift)
             to = place[own]
             place[own] = to + 1
-            for j in range(words):
-                out[to * words + j] = rows[i * words + j]
+            out[to, 0] = rows[i, 0]
+            for j in range(1, rows.shape[1]):
+                out[to, j] = rows[i, j]
     return most
 
 

@@ -250,7 +250,7 @@ class ShortCounter(Counter):
     ) -> Counts:
         """The k-mers and counts of each bucket, in order."""
         words = self.parameters.words
-        width, flat = (0,) * words, self._arena.reshape(-1)
+        width = (0,) * words
         no_counts = np.empty(0, dtype=self.parameters.count_type)
         runs = self.runs if with_runs else []
         # Room for all threads' parts takes a small share of what the arena does.
@@ -261,7 +261,7 @@ class ShortCounter(Counter):
             size = int((end - begin).sum())
             if not runs and (digit := parts_of(size)) > 0 and size <= most:
                 return counted_in_parts(
-                    flat, begin, end, self.bits, digit, min_count, no_counts, width, width
+                    self._arena, begin, end, self.bits, digit, min_count, no_counts, width, width
                 )
             table = np.zeros((FIRST_SLOTS, words + 1), dtype=np.uint64)
             used = np.zeros(1, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""K-mers in GPU memory: found in the records of a chunk, sorted, and counted.
+"""K-mers in GPU memory: found in the records of a chunk, sorted and counted; the plan of a run.
 
 Sorting beats a hash table here: a radix sort reads and writes a k-mer of one word eight times in
 order, where an insertion waits for one place at random (``docs/gpu.md`` has the bytes). K-mers of
@@ -14,10 +14,13 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from ngsgpu.declared.limits import MAX_READ_LENGTH
 from ngsgpu.device.cuda.kernels import THREADS, KernelModule, grid_of_warps
 from ngsgpu.device.cuda.sort import ARGSORT_BYTES, order_of_rows, radix_sort
 from ngsgpu.device.pinned import to_device
-from ngsgpu.io.gpu.parse import ParsedChunk, device_classes
+from ngsgpu.device.plan import Allocation, MemoryPlan, first_fitting
+from ngsgpu.io.gpu.parse import SLOTS, ParsedChunk, device_classes, slot_bytes
+from ngsgpu.io.gpu.records import CHUNK_BYTES, MIN_CHUNK
 from ngsgpu.kmers.params import MAX_COUNT, words_of
 
 KERNELS: Final = KernelModule("ngsgpu.kmers")
@@ -27,6 +30,11 @@ ROWS: Final = 2048
 MOST_ROWS: Final = (1 << 31) - 1
 """Of a buffer: places of its k-mers are uint32, and sorts of more rows are slower."""
 
+_CHUNK_SHARE: Final = 64
+SMALL_BYTES: Final = 8 << 20
+"""Memory for what takes little."""
+
+_LEAST_ROWS: Final = 2 * MAX_READ_LENGTH
 _PIECES: Final = 8
 _PIECE_ROWS: Final = 1 << 20
 
@@ -271,3 +279,49 @@ def distinct_of(kmers: Any, stride: int, counts: Any, count_type: str = "uint16"
         out,
     )
     return Counted(found, out)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CountPlan(MemoryPlan):
+    """Memory of a run on the GPU.
+
+    Attributes:
+        rows: k-mers that there is room for.
+        chunk_bytes: of a file.
+    """
+
+    rows: int
+    chunk_bytes: int
+
+
+def plan_counting(
+    letters: int | None, words: int, budget: int, gpus: int = 1, count_bytes: int = 2
+) -> CountPlan:
+    """Divide the memory of a GPU.
+
+    Args:
+        letters: most letters that the files have; None if that is unknown.
+        words: of a k-mer.
+        budget: GPU memory that may be used, in bytes.
+        gpus: that divide the files' letters between them, chunk by chunk.
+        count_bytes: bytes of a count.
+
+    Raises:
+        DeviceMemoryError: it is too little.
+    """
+    chunk_bytes = max(MIN_CHUNK, min(CHUNK_BYTES, budget // _CHUNK_SHARE))
+    reading = SLOTS * slot_bytes(chunk_bytes + 1) + SMALL_BYTES
+    row = row_bytes(words, count_bytes)
+    rows = min(MOST_ROWS, (budget - reading) // row)
+    if letters is not None:
+        share = letters if gpus == 1 else letters // gpus + chunk_bytes
+        rows = min(rows, max(share, _LEAST_ROWS))
+    rows = max(rows, _LEAST_ROWS)
+    plan = CountPlan(
+        doing="counting k-mers",
+        allocations=(Allocation("reading", reading), Allocation("k-mers", rows * row)),
+        budget=budget,
+        rows=rows,
+        chunk_bytes=chunk_bytes,
+    )
+    return first_fitting([plan])

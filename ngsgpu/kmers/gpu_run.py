@@ -32,8 +32,15 @@ from ngsgpu.io.text.diagnose import PhredOffset
 from ngsgpu.io.text.reader import read_batches
 from ngsgpu.io.text.sample import ReadSample
 from ngsgpu.kmers.database import DatabaseWriter, Source, Tally
-from ngsgpu.kmers.gpu import Counted, add_up, joined_row_bytes, piece_rows
-from ngsgpu.kmers.gpu_plan import SMALL_BYTES, CountPlan, plan_counting
+from ngsgpu.kmers.gpu import (
+    SMALL_BYTES,
+    Counted,
+    CountPlan,
+    add_up,
+    joined_row_bytes,
+    piece_rows,
+    plan_counting,
+)
 from ngsgpu.kmers.gpu_team import KmerBuffers, Ranges, counting_team
 from ngsgpu.kmers.kept import KeptKmers
 from ngsgpu.kmers.params import MAX_COUNT, CountParameters

@@ -8,9 +8,11 @@ from __future__ import annotations
 import io
 import math
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cache
+from functools import reduce
+from itertools import accumulate
+from operator import xor
 from pathlib import Path
 from typing import Any, Final
 
@@ -103,12 +105,11 @@ class ArrayFile:
         """
         with self._errors():
             os.close(self._file)
-        value = size = 0
-        for place, (count, own) in sorted(self._sums.items()):
-            assert place == size
-            value, size = joined_checksum(value, own, count), size + count
-        assert size == self._size
-        return {"bytes": size, "crc32": value}
+        places = sorted(self._sums)
+        sizes, sums = zip(*(self._sums[place] for place in places), strict=True)
+        assert places == list(accumulate(sizes, initial=0))[:-1]
+        assert sum(sizes) == self._size
+        return {"bytes": self._size, "crc32": joined_checksum(sums, sizes)}
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
@@ -146,33 +147,54 @@ def save_arrays(folder: Path, arrays: Mapping[str, NDArray[Any]], threads: int =
     return {f"{name}.npy": own for name, own in zip(names, saved, strict=True)}
 
 
-def joined_checksum(first: int, second: int, size: int) -> int:
-    """CRC-32 of two concatenated strings, of which the second has ``size`` bytes."""
-    return _times(_shift(8 * size), first) ^ second
+def joined_checksum(sums: Sequence[int], sizes: Sequence[int]) -> int:
+    """CRC-32 of concatenated strings.
 
+    Args:
+        sums: of each string.
+        sizes: their bytes.
+    """
+    behind = list(accumulate(reversed(sizes), initial=0))[-2::-1]
+    if len(sums) <= _FEW:
+        return reduce(xor, map(_shifted, sums, behind), 0)
+    own = _shifted(np.array(sums, dtype=np.uint64), np.array(behind, dtype=np.uint64))
+    return int(np.bitwise_xor.reduce(own))
+
+
+_FEW: Final = 4
+"""Strings for which arrays take longer than numbers."""
 
 _POLYNOMIAL: Final = 0xEDB88320
+_ONE: Final = 0x80000000
 
 
-def _times(a: int, b: int) -> int:
-    """Product of two polynomials modulo that of CRC-32; the highest bit is the coefficient of 1."""
+def _times(a: Any, b: Any) -> Any:
+    """Product of two polynomials modulo that of CRC-32; the highest bit is the coefficient of 1.
+
+    Args:
+        a: a number, or uint64 ones.
+        b: likewise.
+    """
     product = 0
-    while b:
-        if b & 0x80000000:
-            product ^= a
+    for _ in range(32):
+        product = product ^ a * (b >> 31)
         b = b << 1 & 0xFFFFFFFF
-        a = a >> 1 ^ (_POLYNOMIAL if a & 1 else 0)
+        a = a >> 1 ^ _POLYNOMIAL * (a & 1)
     return product
 
 
-@cache
-def _shift(bits: int) -> int:
-    """The polynomial x to the power of ``bits``."""
-    if bits == 0:
-        return 0x80000000
-    half = _shift(bits // 2)
-    square = _times(half, half)
-    return _times(square, 0x40000000) if bits % 2 else square
+def _shifted(own: Any, behind: Any) -> Any:
+    """What checksums of strings add to those of longer ones that have bytes behind them.
+
+    Args:
+        own: the checksum, or uint64 ones.
+        behind: bytes.
+    """
+    bits, power = 8 * behind, _ONE >> 1
+    while np.any(bits):
+        own = _times(own, _ONE ^ (_ONE ^ power) * (bits & 1))
+        bits, power = bits >> 1, _times(power, power)
+    return own
 
 
 def array_checksum(array: NDArray[Any], threads: int = 1, before: int = 0) -> int:
@@ -185,11 +207,8 @@ def array_checksum(array: NDArray[Any], threads: int = 1, before: int = 0) -> in
     """
     flat = array.reshape(-1).view(np.uint8)
     pieces = [flat[at : at + _CHUNK].data for at in range(0, len(flat), _CHUNK)]
-    value = before
     sums = map_all(threads, isal_zlib.crc32, pieces, name="check")
-    for piece, own in zip(pieces, sums, strict=True):
-        value = joined_checksum(value, own, len(piece))
-    return value
+    return joined_checksum([before, *sums], [0, *map(len, pieces)])
 
 
 def checksum(path: Path) -> int:

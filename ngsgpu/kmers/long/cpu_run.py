@@ -17,9 +17,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.kmers.counted import frequent, in_order, sorted_counts
-from ngsgpu.kmers.cpu import FIRST_SLOTS, add_kmers, by_digit
+from ngsgpu.kmers.cpu import FIRST_SLOTS, add_kmers, into_buckets
 from ngsgpu.kmers.cpu_run import STRETCH, Counter, Counts, pieces_of, stacked
-from ngsgpu.kmers.long.superkmers import MOST_KMERS, count_bin, find_superkmers, into_bins, run_words
+from ngsgpu.kmers.long.superkmers import (
+    MOST_KMERS,
+    count_bin,
+    find_superkmers,
+    into_bins,
+    run_words,
+)
 from ngsgpu.kmers.runs import write_run
 from ngsgpu.kmers.stretches import Stretches
 from ngsgpu.pool import Shared, working
@@ -111,7 +117,7 @@ class Table:
             share: distinct k-mers for each word of the bin, about.
         """
         distinct = int(share * int((end - begin).sum()))
-        wanted = max(FIRST_SLOTS, 1 << (2 * distinct).bit_length())
+        wanted = max(4 * MOST_KMERS, 1 << (2 * distinct).bit_length())
         if len(self.slots) < wanted:
             self.slots = np.empty(wanted, dtype=np.uint64)
         slots, self.rows, used = count_bin(
@@ -119,7 +125,7 @@ class Table:
         )
         if len(slots) > len(self.slots):
             self.slots = slots
-        return self.rows, used
+        return self.rows, int(used)
 
 
 class LongCounter(Counter):
@@ -129,13 +135,12 @@ class LongCounter(Counter):
         super().__post_init__()
         words = self.parameters.words
         self._width = (0,) * words
-        self._row = (*self._width, 0)
         self._no_counts = np.empty(0, dtype=self.parameters.count_type)
         self._arena = np.empty(max(self.rows, STRETCH * (words + 1)), dtype=np.uint64)
-        self._distinct = np.empty(self.rows * (words + 1), dtype=np.uint64)
-        self._in_arena, self._in_distinct = Claims(len(self._arena)), Claims(self.rows)
+        self._distinct = np.empty((self.rows, words + 1), dtype=np.uint64)
+        self._in_arena, self._in_distinct = Claims(len(self._arena)), Claims(len(self._distinct))
         self._tables = Shared(
-            Table(np.empty(FIRST_SLOTS, np.uint64), np.empty(MOST_KMERS * (words + 1), np.uint64))
+            Table(np.empty(0, np.uint64), np.empty((2 * MOST_KMERS, words + 1), np.uint64))
             for _ in range(self.options.threads)
         )
         self._found: list[Starts] = []
@@ -228,15 +233,11 @@ class LongCounter(Counter):
                 if size > 0:
                     self._share = used / size
                 if least > 1:
-                    used = frequent(rows[: used * len(self._row)], least, width)
+                    used = frequent(rows[:used], least)
                 starts = np.empty((1 << self.bits) + 1, dtype=np.int64)
                 at = self._in_distinct.claim(used)
-                if at is None:
-                    out = np.empty(used * len(self._row), dtype=np.uint64)
-                else:
-                    out = self._rows(at, used)
-                whole = (np.array([own], dtype=np.int64) for own in (0, used))
-                by_digit(rows, *whole, 0, self.bits, starts, out, self._row)
+                out = np.empty_like(rows[:used]) if at is None else self._distinct[at : at + used]
+                into_buckets(rows[:used], self.bits, starts, out)
             return Found(out, starts) if at is None else Found(None, starts + at)
 
         numbers = iter(range(1 << self.bits))
@@ -257,7 +258,7 @@ class LongCounter(Counter):
     def _put_into_distinct(self, own: Found) -> None:
         """Put distinct k-mers to the others, which go to the disk if there is no room."""
         assert own.values is not None
-        size = len(own.values) // len(self._row)
+        size = len(own.values)
         at = self._in_distinct.claim(size)
         if at is None:
             self._spill()
@@ -266,20 +267,15 @@ class LongCounter(Counter):
             self._write_run([own.starts], own.values)
             self._in_distinct.empty()
             return
-        self._rows(at, size)[:] = own.values
+        self._distinct[at : at + size] = own.values
         self._counted.append(own.starts + at)
-
-    def _rows(self, at: int, size: int) -> NDArray[np.uint64]:
-        """Rows of distinct k-mers, from one on."""
-        return self._distinct[at * len(self._row) : (at + size) * len(self._row)]
 
     def _sorted(self, counted: list[Starts], rows: NDArray[np.uint64]) -> Counts:
         """Distinct k-mers in order."""
         places = stacked(counted, self.bits)
 
         def put_in_order(bucket: int) -> tuple[NDArray[np.uint64], NDArray[Any]]:
-            own = pieces_of(places, bucket)
-            return in_order(rows, *own, self.bits, self._no_counts, self._width)
+            return in_order(rows, *pieces_of(places, bucket), self.bits, self._no_counts)
 
         with working(
             self.options.threads, put_in_order, range(1 << self.bits), name="sort"
@@ -314,4 +310,3 @@ class LongCounter(Counter):
 
         with working(self.options.threads, join, range(1 << self.bits), name="join") as parts:
             yield from parts
-

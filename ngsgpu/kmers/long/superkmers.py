@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from ngsgpu.jit import Integer, njit
 from ngsgpu.kmers.cpu import LETTER_CODES, LINE_END, first_letter, places_of
 from ngsgpu.sequence.codec import AMBIGUOUS
-from ngsgpu.sequence.hashing import mix64
+from ngsgpu.sequence.hashing import FIRST_FACTOR, mix64
 from ngsgpu.sequence.intrinsics import prefetch
 from ngsgpu.sequence.kmers import hash_row, reverse_complement, roll
 
@@ -36,10 +36,13 @@ _HALF: Final = 16
 
 _LENGTH: Final = np.uint64(0xFFFFFFFF)
 _1: Final = np.uint64(1)
+_2: Final = np.uint64(2)
 _32: Final = np.uint64(32)
-_62: Final = np.uint64(62)
 _63: Final = np.uint64(63)
 _64: Final = np.uint64(64)
+
+_MIXED: Final = np.uint64(0x2B5E6D)
+"""Bits by which m-mers are changed: one of A alone would be the lowest of all."""
 
 
 def run_words(letters: int, k: int) -> int:
@@ -84,7 +87,7 @@ def find_superkmers(
         first = first_letter(data, begin[i], low[i], k)
         shift = quality[i] - low[i] if least > 0 else 0
         length = 0
-        forward, backward = np.uint64(0), np.uint64(0)
+        forward, backward, bases = np.uint64(0), np.uint64(0), np.uint64(0)
         lowest, place = np.uint64(0), 0
         start = -1  # of the super-k-mer, in the run; -1: there is none
         own = np.uint64(0)  # hash of its minimizer
@@ -93,21 +96,19 @@ def find_superkmers(
             if code >= AMBIGUOUS or (least > 0 and data[at + shift] < least):
                 if code != LINE_END:
                     if start >= 0:
-                        used = _put(run, start, length, own, bits, out, used)
+                        used = _put(run, start, length, length, bases, own, bits, out, used)
                         start = -1
                     length = 0
                 continue
-            word = length >> 5
-            if length & 31 == 0:
-                run[word] = code << _62
-            else:
-                run[word] |= code << np.uint64(62 - 2 * (length & 31))
+            bases = (bases << _2) | code
             length += 1
+            if length & 31 == 0:
+                run[(length >> 5) - 1] = bases
             forward, backward = roll(forward, backward, code, m)
             if length < m:
                 continue
             newest = length - m
-            hashed = mix64(min(forward, backward))
+            hashed = (min(forward, backward) ^ _MIXED) * FIRST_FACTOR
             ring[newest & (RING - 1)] = hashed
             if newest == 0 or hashed <= lowest:
                 lowest, place = hashed, newest
@@ -123,12 +124,12 @@ def find_superkmers(
                 continue
             kmers += 1
             if start >= 0 and (own != lowest or length - start >= k + MOST_KMERS):
-                used = _put(run, start, length - 1, own, bits, out, used)
+                used = _put(run, start, length - 1, length, bases, own, bits, out, used)
                 start = -1
             if start < 0:
                 start, own = length - k, lowest
         if start >= 0:
-            used = _put(run, start, length, own, bits, out, used)
+            used = _put(run, start, length, length, bases, own, bits, out, used)
     return used, kmers
 
 
@@ -137,6 +138,8 @@ def _put(
     run: NDArray[np.uint64],
     start: Integer,
     end: Integer,
+    length: Integer,
+    bases: np.uint64,
     own: np.uint64,
     bits: int,
     out: NDArray[np.uint64],
@@ -144,14 +147,13 @@ def _put(
 ) -> Integer:
     """Write a super-k-mer, from ``start`` to ``end`` of the run; return where the next one goes."""
     size = end - start
+    run[length >> 5] = bases << np.uint64(62 - 2 * ((length - 1) & 31))
     out[used] = ((mix64(own) >> np.uint64(64 - bits)) << _32) | np.uint64(size)
     word = start >> 5
     left = np.uint64(2 * (start & 31))
     for j in range((size + 31) >> 5):
-        bases = run[word + j] << left
-        if left > 0:
-            bases |= run[word + j + 1] >> (_64 - left)
-        out[used + 1 + j] = bases
+        # Shifted twice, since a shift by 64 would be none.
+        out[used + 1 + j] = (run[word + j] << left) | ((run[word + j + 1] >> _1) >> (_63 - left))
     return used + 1 + ((size + 31) >> 5)
 
 
@@ -193,15 +195,15 @@ def count_bin(
     end: NDArray[np.int64],
     k: int,
     width: tuple[int, ...],
-) -> tuple[NDArray[np.uint64], NDArray[np.uint64], int]:
+) -> tuple[NDArray[np.uint64], NDArray[np.uint64], Integer]:
     """Count the k-mers of super-k-mers of a bin: each distinct one gets a row, with its count.
 
     A slot has half of a k-mer's hash, and in the lower half the number of its row, from 1 on; the
     highest bits of the hash choose the slot at which the search begins.
 
     Args:
-        slots: uint64[2^n], of any content, at least ``2 * MOST_KMERS``.
-        rows: uint64, room for ``MOST_KMERS`` rows at least, of any content.
+        slots: uint64[2^n], of any content, at least ``4 * MOST_KMERS``.
+        rows: uint64[``2 * MOST_KMERS`` or more, words + 1], of any content.
         found: super-k-mers.
         begin: int64[pieces], where those of the bin begin.
         end: int64[pieces], and end.
@@ -214,10 +216,11 @@ def count_bin(
     words = len(width)
     last = ~np.uint64(0) << np.uint64(62 - 2 * ((k - 1) & 31))
     both = np.zeros(2 * _HALF, dtype=np.uint64)
-    kmers = np.zeros((MOST_KMERS, words), dtype=np.uint64)
-    hashes = np.zeros(MOST_KMERS, dtype=np.uint64)
+    kmers = np.zeros((2 * MOST_KMERS, words), dtype=np.uint64)
+    hashes = np.zeros(2 * MOST_KMERS, dtype=np.uint64)
     slots[:] = 0
-    used = 0
+    used: Integer = 0
+    held: Integer = 0
     for piece in range(len(begin)):
         at = begin[piece]
         while at < end[piece]:
@@ -227,19 +230,22 @@ def count_bin(
                 both[j] = found[at + 1 + j]
             at += 1 + letters
             _turn(both, letters, size)
-            number = size - k + 1
-            if used + number > len(slots) // 2:
-                slots = _more_slots(slots)
-            if (used + MOST_KMERS) * (words + 1) > len(rows):
-                rows = _more_rows(rows)
-            _canonical(both, number, last, slots, kmers, hashes, width)
-            used = _add(slots, rows, used, kmers, hashes, number, width)
+            _canonical(both, size - k + 1, last, slots, kmers, hashes, held, width)
+            held += size - k + 1
+            if held >= MOST_KMERS:
+                used = _add(slots, rows, used, kmers, hashes, held, width)
+                held = 0
+                if used > len(slots) // 2 - 2 * MOST_KMERS:
+                    slots = _more_slots(slots)
+                if used > len(rows) - 2 * MOST_KMERS:
+                    rows = _more_rows(rows)
+    used = _add(slots, rows, used, kmers, hashes, held, width)
     return slots, rows, used
 
 
 @njit(nogil=True, cache=True, inline="always")
-def _places(slots: NDArray[np.uint64]) -> np.uint64:
-    """By how many bits the half of a hash is shifted to become a slot."""
+def _shift_of(slots: NDArray[np.uint64]) -> np.uint64:
+    """By how many bits half of a hash is shifted to become a slot."""
     bits = 0
     while (1 << bits) < len(slots):
         bits += 1
@@ -250,7 +256,7 @@ def _places(slots: NDArray[np.uint64]) -> np.uint64:
 def _more_slots(slots: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """Twice as many slots with the same content."""
     more = np.zeros(2 * len(slots), dtype=np.uint64)
-    shift = _places(more)
+    shift = _shift_of(more)
     mask = len(more) - 1
     for i in range(len(slots)):
         if slots[i] != 0:
@@ -263,8 +269,8 @@ def _more_slots(slots: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 @njit(nogil=True, cache=True)
 def _more_rows(rows: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Twice as much room with the same content."""
-    more = np.empty(2 * len(rows), dtype=np.uint64)
+    """Room for twice as many rows with the same content."""
+    more = np.empty((2 * len(rows), rows.shape[1]), dtype=np.uint64)
     more[: len(rows)] = rows
     return more
 
@@ -295,11 +301,12 @@ def _canonical(
     slots: NDArray[np.uint64],
     kmers: NDArray[np.uint64],
     hashes: NDArray[np.uint64],
+    to: Integer,
     width: tuple[int, ...],
 ) -> None:
-    """Write the canonical k-mers of a super-k-mer, and halves of their hashes."""
+    """Write the canonical k-mers of a super-k-mer, from ``to`` on, and halves of their hashes."""
     words = len(width)
-    shift = _places(slots)
+    shift = _shift_of(slots)
     for i in range(number):
         other = number - 1 - i
         forward = _bases(both, i >> 5, np.uint64(2 * (i & 31)))
@@ -311,12 +318,12 @@ def _canonical(
         at = other if turned else i
         word = (at >> 5) + (_HALF if turned else 0)
         left = np.uint64(2 * (at & 31))
-        kmers[i, 0] = backward if turned else forward
+        kmers[to + i, 0] = backward if turned else forward
         for j in range(1, words):
-            kmers[i, j] = _bases(both, word + j, left)
-        kmers[i, words - 1] &= last
-        hashes[i] = hash_row(kmers, i, words) >> _32
-        prefetch(slots, np.int64(hashes[i] >> shift))
+            kmers[to + i, j] = _bases(both, word + j, left)
+        kmers[to + i, words - 1] &= last
+        hashes[to + i] = hash_row(kmers, to + i, words) >> _32
+        prefetch(slots, np.int64(hashes[to + i] >> shift))
 
 
 @njit(nogil=True, cache=True)
@@ -347,12 +354,12 @@ def _add(
 ) -> Integer:
     """Count k-mers for which there is room; return how many rows there are then."""
     words = len(width)
-    row = words + 1
-    shift = _places(slots)
+    shift = _shift_of(slots)
     mask = len(slots) - 1
     for i in range(number):
         # Most k-mers are in the first slot, or new, where what is not needed does no harm.
-        prefetch(rows, (np.int64(slots[np.int64(hashes[i] >> shift)] & _LENGTH) - 1) * row)
+        own = slots[np.int64(hashes[i] >> shift)]
+        prefetch(rows, (np.int64(own & _LENGTH) - 1) * (words + 1))
     for i in range(number):
         slot = np.int64(hashes[i] >> shift)
         while True:
@@ -360,17 +367,17 @@ def _add(
             if own == 0:
                 slots[slot] = (hashes[i] << _32) | np.uint64(used + 1)
                 for j in range(words):
-                    rows[used * row + j] = kmers[i, j]
-                rows[used * row + words] = _1
+                    rows[used, j] = kmers[i, j]
+                rows[used, words] = _1
                 used += 1
                 break
             if own >> _32 == hashes[i]:
-                at = (np.int64(own & _LENGTH) - 1) * row
+                at = np.int64(own & _LENGTH) - 1
                 same = True
                 for j in range(words):
-                    same &= rows[at + j] == kmers[i, j]
+                    same &= rows[at, j] == kmers[i, j]
                 if same:
-                    rows[at + words] += _1
+                    rows[at, words] += _1
                     break
             slot = (slot + 1) & mask
     return used
