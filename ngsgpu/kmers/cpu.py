@@ -4,8 +4,8 @@ A k-mer is ``words`` uint64, two bits a base, the first base in the highest bits
 and unused bits 0, so that k-mers of any length are in order as their sequences are. Of a k-mer and
 its reverse complement the smaller one counts.
 
-The highest bits of a k-mer choose its bucket. The k-mers of a bucket are counted in a hash table
-that stays in the cache of a core; only distinct k-mers are sorted.
+The highest bits of a k-mer choose its bucket. The k-mers of a bucket are counted in parts (see
+``counted``), or, where there are counts from before, in a hash table.
 """
 
 from __future__ import annotations
