@@ -74,7 +74,7 @@ def _put_blocks(text, level, functions, out):  # type: ignore[no-untyped-def]
     return at
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, _nrt=False)
 def put_deflated(piece, compressor, functions, out, body):  # type: ignore[no-untyped-def]
     """Put the stream that libdeflate makes of a block, or the block as it is; the bytes put."""
     room = out.size - body
@@ -87,20 +87,22 @@ def put_deflated(piece, compressor, functions, out, body):  # type: ignore[no-un
     return size
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, _nrt=False)
 def put_stored(piece, out, body):  # type: ignore[no-untyped-def]
     """Put a block as it is, in a deflate stream; the bytes put."""
     out[body] = 1
     _put(out, body + 1, piece.size, 2)
     _put(out, body + 3, piece.size ^ 0xFFFF, 2)
-    out[body + 5 : body + 5 + piece.size] = piece
+    for place in range(piece.size):
+        out[body + 5 + place] = piece[place]
     return 5 + piece.size
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, _nrt=False)
 def finish_block(piece, functions, out, at, size):  # type: ignore[no-untyped-def]
     """Put what is before and after a stream of ``size`` bytes; where the next block begins."""
-    out[at : at + _HEADER_ARRAY.size] = _HEADER_ARRAY
+    for place in range(_HEADER_ARRAY.size):
+        out[at + place] = _HEADER_ARRAY[place]
     _put(out, at + HEADER_BYTES - 2, size + HEADER_BYTES + FOOTER_BYTES - 1, 2)
     at += HEADER_BYTES + size
     crc = call(functions.crc32, (0, piece.ctypes.data, piece.size))
@@ -109,7 +111,7 @@ def finish_block(piece, functions, out, at, size):  # type: ignore[no-untyped-de
     return at + FOOTER_BYTES
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, _nrt=False)
 def _put(out, at, value, count):  # type: ignore[no-untyped-def]
     """Put the low bytes of a number, the lowest first."""
     for k in range(count):
