@@ -21,6 +21,43 @@ OUTPUTS: Final = 4
 """Classified reads or first mates, their second mates, and both of the others."""
 
 
+_MOST_AT_ONCE: Final = 256 << 20
+_ALIGNED: Final = 256
+
+
+class Slabs:
+    """Device memory for copies of many arrays, taken from CUDA in few pieces.
+
+    Taking it for each array takes longer than to fill it, and other threads wait meanwhile.
+
+    Args:
+        room: bytes that are taken at most.
+    """
+
+    def __init__(self, room: int) -> None:
+        self._room = room
+        self._taken = 0
+        self._slab: Any = None
+        self._left = 0
+
+    def take(self, size: int) -> Any:
+        """Uninitialised uint8[size]; None if there is no room for it."""
+        import cupy
+
+        whole = -(-size // _ALIGNED) * _ALIGNED
+        if whole > self._left:
+            if whole > self._room:
+                return None
+            # As much as so far: few pieces, and little more than is needed.
+            self._left = max(whole, min(self._taken, self._room, _MOST_AT_ONCE))
+            self._room -= self._left
+            self._taken += self._left
+            self._slab = cupy.empty(self._left, dtype=cupy.uint8)
+        begin = self._slab.size - self._left
+        self._left -= whole
+        return self._slab[begin : begin + size]
+
+
 @dataclass(slots=True)
 class ChunkText:
     """The records of a chunk, kept beyond it on the device, or on the host.
@@ -36,24 +73,35 @@ class ChunkText:
     begin: int
 
     @classmethod
-    def of(cls, chunk: ParsedChunk) -> ChunkText:
-        """A copy of a chunk's records."""
-        end = chunk.end - chunk.offset
-        text = chunk.slot.raw[chunk.begin : end].copy()
-        return cls(text, chunk.slot.line_end[: 4 * chunk.records].copy(), chunk.begin)
+    def of(cls, chunk: ParsedChunk, slabs: Slabs) -> ChunkText:
+        """A copy of a chunk's records, on the host if the slabs have no room for it."""
+        import cupy
+
+        text = chunk.slot.raw[chunk.begin : chunk.end - chunk.offset]
+        line_end = chunk.slot.line_end[: 4 * chunk.records]
+        size = -(-text.nbytes // _ALIGNED) * _ALIGNED
+        memory = slabs.take(size + line_end.nbytes)
+        if memory is None:
+            return cls(to_host(text), to_host(line_end), chunk.begin)
+        own = cls(memory[: text.nbytes], memory[size:].view(line_end.dtype), chunk.begin)
+        stream = cupy.cuda.get_current_stream()
+        for copy, array in ((own.text, text), (own.line_end, line_end)):
+            copy.data.copy_from_device_async(array.data, array.nbytes, stream)
+        return own
 
     @property
     def nbytes(self) -> int:
         """Bytes of the arrays."""
         return int(self.text.nbytes + self.line_end.nbytes)
 
-    def move_to_host(self) -> None:
-        """Give the memory of the device back."""
-        self.text, self.line_end = to_host(self.text), to_host(self.line_end)
+    @property
+    def is_on_host(self) -> bool:
+        """Whether the device has no room for it."""
+        return isinstance(self.text, np.ndarray)
 
     def move_to_device(self) -> None:
         """Copy to the device what is on the host."""
-        if isinstance(self.text, np.ndarray):
+        if self.is_on_host:
             self.text, self.line_end = to_device(self.text), to_device(self.line_end)
 
 

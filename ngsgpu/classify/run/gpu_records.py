@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.classify.outputs.gpu_records import ChunkText, QueryText
+from ngsgpu.classify.outputs.gpu_records import ChunkText, QueryText, Slabs
 from ngsgpu.classify.run.samples import RECORD_FILES
 from ngsgpu.classify.run.sorted_reads import SortedReads
 from ngsgpu.device.pinned import to_device, to_host
@@ -75,7 +75,7 @@ class GpuRecords:
 
     def __init__(self, sorted_reads: SortedReads, room: int, host_room: int) -> None:
         self._sorted_reads = sorted_reads
-        self._room, self._host_room = room, host_room
+        self._slabs, self._host_room = Slabs(room), host_room
         self._is_full = False
         self._kept: deque[QueryText] = deque()
         self._chunks: deque[tuple[ParsedChunk, ChunkText]] = deque(maxlen=2)
@@ -96,13 +96,10 @@ class GpuRecords:
         for known, text in self._chunks:
             if known is chunk:
                 return text
-        text = ChunkText.of(chunk)
-        if text.nbytes <= self._room:
-            self._room -= text.nbytes
-        else:
+        text = ChunkText.of(chunk, self._slabs)
+        if text.is_on_host:
             self._host_room -= text.nbytes
             self._is_full = self._host_room < 0
-            text.move_to_host()
         self._chunks.append((chunk, text))
         return text
 
