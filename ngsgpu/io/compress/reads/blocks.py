@@ -76,8 +76,7 @@ def _put_blocks(text, size, level, most, work, out, new, deflate, crc32, free): 
     if compressor == 0:
         return -1
     memory = work_at(work)
-    blocks = -(-size // BLOCK_BYTES)
-    made = array_at(out, (blocks + 1) * MOST_BLOCK_BYTES, np.uint8)
+    made = array_at(out, (-(-size // BLOCK_BYTES) + 1) * MOST_BLOCK_BYTES, np.uint8)
     at = 0
     for begin in range(0, size, BLOCK_BYTES):
         own = min(BLOCK_BYTES, size - begin)
