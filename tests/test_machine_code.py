@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -113,15 +114,16 @@ def test_code_of_the_installation(tmp_path: Path) -> None:
 
 
 def test_code_needs_nothing_of_python() -> None:
-    """All that the encoder of reads names outside is of the C library."""
-    packing = packing_of("out.gz")
+    """All that what compresses names outside is of the C library."""
+    packing, folder = packing_of("out.gz"), compiled.cache_folder()
     assert packing is not None
-    packing.pack(bytes(BGZF_PIECE_BYTES), 1)
-    folder = compiled.cache_folder()
     assert folder is not None
-    kept = list(folder.glob("cpu.ngsgpu.io.compress.reads.blocks._put_blocks-code-*"))
-    assert kept
-    for path in kept:
+    kept = []
+    for level, module in ((1, "reads.blocks"), (2, "bgzf_blocks")):
+        packing.pack(bytes(BGZF_PIECE_BYTES), level)
+        kept.append([*folder.glob(f"cpu.ngsgpu.io.compress.{module}._put_blocks-code-*")])
+    assert all(kept)
+    for path in chain(*kept):
         code = compiled.read(path)
         assert code is not None
         assert not re.findall(rb"\0(?:_?Py|NRT_|numba_)\w+", code)
