@@ -27,7 +27,7 @@ from typing import Any, Final
 import numpy as np
 
 from benchmarks.harness.copies import records_of
-from benchmarks.harness.document import head, run_in
+from benchmarks.harness.document import describe_commit, head, run_in
 from benchmarks.harness.drawn import LETTERS, fastq, mates
 from benchmarks.harness.measuring import ROOT, apart, measure
 from benchmarks.harness.tables import markdown
@@ -105,6 +105,8 @@ def run(settings: argparse.Namespace, work: Path) -> dict[str, Any]:
         "runs": {_name(version, wanted): [] for wanted in settings.outputs for version in versions},
         "differences": [],
     }
+    if settings.beside is not None:
+        document["other"] = describe_commit(settings.beside)
     folders = {version: work / f"of-{version}" for version in versions}
 
     def classify(version: str, wanted: str) -> dict[str, Any]:
