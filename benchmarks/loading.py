@@ -80,7 +80,7 @@ def run(settings: argparse.Namespace, work: Path) -> dict[str, Any]:
     made = {"batches": BATCHES, "calls": CALLS, "wait_s": WAIT_S}
     document = {**head(SCHEMA, SCHEMA_VERSION), "settings": made, "runs": runs, "differences": []}
     if settings.beside is not None:
-        document["other"] = describe_commit(settings.beside)
+        document["other"] = describe_commit(settings.beside.resolve())
     return document
 
 

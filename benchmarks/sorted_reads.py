@@ -5,8 +5,8 @@
 
 Whole processes are measured in turn, inputs in the page cache. Without ``--reads``, pairs of 2 x
 150 bases are drawn from the references, one in five of random bases, and without ``--references``
-these are random, too. ``--beside FOLDER`` measures another version, a checkout, in turn with this
-one. Reads in both files together must be all of them, and files of both versions the same,
+these are random, too. ``--beside FOLDER`` measures other versions, checkouts, in turn with this
+one. Reads in both files together must be all of them, and files of all versions the same,
 otherwise the exit status is 1.
 """
 
@@ -96,8 +96,8 @@ def run(settings: argparse.Namespace, work: Path) -> dict[str, Any]:
     command = ["ngsgpu", "classify", "-d", str(work / "db"), "-i", str(reads[0])]
     command += ["-I", str(reads[1]), "-o", "calls.tsv", "--stats", "stats.json", *options]
     versions = {"": ROOT}
-    if settings.beside is not None:
-        versions["other"] = settings.beside.resolve()
+    for folder in settings.beside:
+        versions[folder.name] = folder.resolve()
     document: dict[str, Any] = {
         **head(SCHEMA, SCHEMA_VERSION),
         "settings": {name: getattr(settings, name) for name in ("backend", "threads", "pairs")},
@@ -105,8 +105,7 @@ def run(settings: argparse.Namespace, work: Path) -> dict[str, Any]:
         "runs": {_name(version, wanted): [] for wanted in settings.outputs for version in versions},
         "differences": [],
     }
-    if settings.beside is not None:
-        document["other"] = describe_commit(settings.beside)
+    document["others"] = [describe_commit(folder.resolve()) for folder in settings.beside]
     folders = {version: work / f"of-{version}" for version in versions}
 
     def classify(version: str, wanted: str) -> dict[str, Any]:
@@ -128,8 +127,8 @@ def run(settings: argparse.Namespace, work: Path) -> dict[str, Any]:
             document["runs"][_name(version, wanted)].append(own)
             print(f"{_name(version, wanted)}: {own['wall_s']:.2f} s", file=sys.stderr, flush=True)
     document["differences"] += _missing(folders[""])
-    if settings.beside is not None:
-        document["differences"] += _different(folders[""], folders["other"])
+    for folder in settings.beside:
+        document["differences"] += _different(folders[""], folders[folder.name])
     return document
 
 
@@ -193,7 +192,8 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     add("--references", type=Path, nargs="+", default=[], help="FASTA files; without it random")
     add("--reads", type=Path, nargs=2, default=[], help="files of mates; without it drawn")
     add("--pairs", type=int, default=500_000, help="that are drawn")
-    add("--beside", type=Path, metavar="FOLDER", help="a checkout of another version")
+    add("--beside", type=Path, nargs="+", default=[], metavar="FOLDER",
+        help="checkouts of other versions")  # fmt: skip
     add("--outputs", nargs="+", choices=list(OUTPUTS), default=list(OUTPUTS), help="measured")
     add("--backend", choices=("cpu", "cuda"), default="cpu")
     add("-t", "--threads", type=int, default=os.cpu_count() or 1)

@@ -77,12 +77,13 @@ def describe_machine() -> dict[str, Any]:
 def describe_commit(folder: Path = ROOT) -> dict[str, Any]:
     """Commit of a checkout, and whether the package differed from it.
 
-    Where the checkout has no history, ``NGSGPU_COMMIT`` in the environment says which it is, and
-    ``NGSGPU_OTHER_COMMIT`` of one that is not this.
+    Where this one has no history, ``NGSGPU_COMMIT`` in the environment says which it is, and of
+    another one its name.
     """
-    variable = "NGSGPU_COMMIT" if folder == ROOT else "NGSGPU_OTHER_COMMIT"
-    if commit := os.environ.get(variable):
+    if folder == ROOT and (commit := os.environ.get("NGSGPU_COMMIT")):
         return {"commit": commit, "changed": None}
+    if folder != ROOT and not (folder / ".git").exists():
+        return {"commit": folder.name, "changed": None}
     status = ("status", "--porcelain", "--untracked-files=no", "--", "ngsgpu")
     changes = answer("git", *status, directory=folder)
     return {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ngsgpu.classify.query.gpu_batch import NULL
 from ngsgpu.device.cuda.kernels import KernelModule
-from ngsgpu.device.pinned import to_device, to_host
+from ngsgpu.device.pinned import empty_pinned, to_device, to_host
 from ngsgpu.io.gpu.parse import THREADS, ParsedChunk
 from ngsgpu.run.record_gpu import TILE_UNITS, grid_of_tiles
 
@@ -106,6 +106,27 @@ class ChunkText:
 
 
 @dataclass(frozen=True, slots=True)
+class SortedText:
+    """Copies of the records of a batch of queries, by outputs.
+
+    Attributes:
+        outputs: of each that is wanted, its number in ``OUTPUTS`` and uint8 on the device.
+        totals: uint32[OUTPUTS] on the host, in pinned memory: bytes of each.
+        counted: CUDA event after which ``totals`` is there.
+    """
+
+    outputs: list[tuple[int, Any]]
+    totals: NDArray[np.uint32]
+    counted: Any
+
+    def parts(self) -> Iterator[tuple[int, Any, int]]:
+        """Number, text and bytes of it; waits until these are known."""
+        self.counted.synchronize()
+        for number, text in self.outputs:
+            yield number, text, int(self.totals[number])
+
+
+@dataclass(frozen=True, slots=True)
 class QueryText:
     """The records of a batch of queries.
 
@@ -121,15 +142,12 @@ class QueryText:
     files: int
     queries: int
 
-    def sorted(self, calls: Any, wanted: Collection[int]) -> list[tuple[int, Any, int]]:
-        """Copies of the records by what became of the queries.
+    def sorted(self, calls: Any, wanted: Collection[int]) -> SortedText:
+        """Copies of the records by what became of the queries; does not wait.
 
         Args:
             calls: int32[queries] on the device, below 0 for none.
             wanted: which of ``OUTPUTS``.
-
-        Returns:
-            Of each that is wanted: its number, uint8 on the device, and how many bytes of it.
         """
         import cupy
 
@@ -153,8 +171,12 @@ class QueryText:
         KERNELS.launch(
             "write_called", grid, (THREADS,), (*arguments, offsets, tile_bytes, *outputs, totals)
         )
-        sizes: NDArray[np.uint32] = totals.get()
-        return [(number, outputs[number], int(sizes[number])) for number in sorted(wanted)]
+        texts = [(number, outputs[number]) for number in sorted(wanted)]
+        counted = cupy.cuda.Event(disable_timing=True)
+        own = SortedText(texts, empty_pinned((OUTPUTS,), np.uint32), counted)
+        totals.get(out=own.totals, blocking=False)
+        counted.record(cupy.cuda.get_current_stream())
+        return own
 
     def _room(self, file: int) -> int:
         """Bytes that records in a file may take, with a line feed that may be missing."""
