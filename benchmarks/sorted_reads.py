@@ -1,7 +1,8 @@
 """What the files of classified and unclassified reads add to ``ngsgpu classify``.
 
     python -m benchmarks.sorted_reads --references genomes/*.fna.gz --pairs 500000 -t 2 -o out.json
-    python -m benchmarks.sorted_reads --pairs 4800000 --backend cuda --beside OTHER -o out.json
+    python -m benchmarks.sorted_reads --pairs 600000 --times 8 --backend cuda --beside OTHER \
+        -o out.json
 
 Whole processes are measured in turn, inputs in the page cache. Without ``--reads``, pairs of 2 x
 150 bases are drawn from the references, one in five of random bases, and without ``--references``
@@ -48,6 +49,8 @@ OUTPUTS: Final[dict[str, tuple[str, ...]]] = {
 }
 """What is written besides the calls."""
 
+_SETTINGS: Final = ("backend", "threads", "pairs", "times")
+
 _GENOMES: Final = 6
 _GENOME_LENGTH: Final = 5_000_000
 
@@ -62,8 +65,12 @@ def write_genomes(folder: Path) -> list[Path]:
     return paths
 
 
-def draw(references: Sequence[Path], pairs: int, folder: Path) -> list[Path]:
-    """Write pairs in two .gz files, with the qualities of an instrument of few values."""
+def draw(references: Sequence[Path], pairs: int, times: int, folder: Path) -> list[Path]:
+    """Write pairs in two .gz files, with the qualities of an instrument of few values.
+
+    What was drawn follows on itself, as members of the files, so that they stand there ``times``
+    times.
+    """
     rng = np.random.default_rng(1)
     genomes = np.concatenate([text for path in references for _, text in records_of(path)])
     paths = [folder / f"{mate}.fq.gz" for mate in (1, 2)]
@@ -80,8 +87,9 @@ def draw(references: Sequence[Path], pairs: int, folder: Path) -> list[Path]:
         for packer, bases in zip(packers, mates(fragments, LENGTH), strict=True):
             assert packer.stdin is not None
             packer.stdin.write(fastq(b"A00:1:HXX:1:%d", begin, bases, rng))
-    for packer in packers:
+    for packer, path in zip(packers, paths, strict=True):
         packer.communicate()
+        path.write_bytes(path.read_bytes() * times)
     return paths
 
 
@@ -90,7 +98,7 @@ def run(settings: argparse.Namespace, work: Path) -> dict[str, Any]:
     references = [path.resolve() for path in settings.references] or apart(write_genomes, work)
     reads = [path.resolve() for path in settings.reads]
     if not reads:
-        reads = apart(draw, references, settings.pairs, work)
+        reads = apart(draw, references, settings.pairs, settings.times, work)
     options = ["--backend", settings.backend, "--threads", str(settings.threads), "--quiet"]
     measure(["ngsgpu", "db", "build", *map(str, references), "-d", "db", *options], work)
     command = ["ngsgpu", "classify", "-d", str(work / "db"), "-i", str(reads[0])]
@@ -100,7 +108,7 @@ def run(settings: argparse.Namespace, work: Path) -> dict[str, Any]:
         versions[folder.name] = folder.resolve()
     document: dict[str, Any] = {
         **head(SCHEMA, SCHEMA_VERSION),
-        "settings": {name: getattr(settings, name) for name in ("backend", "threads", "pairs")},
+        "settings": {name: getattr(settings, name) for name in _SETTINGS},
         "bytes": sum(path.stat().st_size for path in reads),
         "runs": {_name(version, wanted): [] for wanted in settings.outputs for version in versions},
         "differences": [],
@@ -192,6 +200,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     add("--references", type=Path, nargs="+", default=[], help="FASTA files; without it random")
     add("--reads", type=Path, nargs=2, default=[], help="files of mates; without it drawn")
     add("--pairs", type=int, default=500_000, help="that are drawn")
+    add("--times", type=int, default=1, help="that these follow on each other in the files")
     add("--beside", type=Path, nargs="+", default=[], metavar="FOLDER",
         help="checkouts of other versions")  # fmt: skip
     add("--outputs", nargs="+", choices=list(OUTPUTS), default=list(OUTPUTS), help="measured")
