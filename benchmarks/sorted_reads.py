@@ -65,7 +65,7 @@ def write_genomes(folder: Path) -> list[Path]:
     return paths
 
 
-def draw(references: Sequence[Path], pairs: int, times: int, folder: Path) -> list[Path]:
+def draw(references: Sequence[Path], pairs: int, folder: Path, times: int = 1) -> list[Path]:
     """Write pairs in two .gz files, with the qualities of an instrument of few values.
 
     What was drawn follows on itself, as members of the files, so that they stand there ``times``
@@ -98,7 +98,7 @@ def run(settings: argparse.Namespace, work: Path) -> dict[str, Any]:
     references = [path.resolve() for path in settings.references] or apart(write_genomes, work)
     reads = [path.resolve() for path in settings.reads]
     if not reads:
-        reads = apart(draw, references, settings.pairs, settings.times, work)
+        reads = apart(draw, references, settings.pairs, work, settings.times)
     options = ["--backend", settings.backend, "--threads", str(settings.threads), "--quiet"]
     measure(["ngsgpu", "db", "build", *map(str, references), "-d", "db", *options], work)
     command = ["ngsgpu", "classify", "-d", str(work / "db"), "-i", str(reads[0])]
