@@ -7,13 +7,13 @@ A set is ROLE,NAME,GENOME,LENGTH,COVERAGE,INSERT,DEVIATION,SEED: pairs are simul
 HS25, or that of ``--profile P``, PR1.txt and PR2.txt), with ``--part`` of the first bases of the
 genome's longest sequence alone, from ``--skip`` on; ``--alleles N`` takes half of the pairs from a
 copy with N differences in 10,000 bases, of which a tenth are of one base more or less; with
-``--plasmids N``, the genome's other sequences are circles, N of each. What is already in FOLDER/NAME
-is not made again: R1.fq and R2.fq, and the contigs (.fa) of an assembler with its time (.time:
-elapsed s, user s, KiB; or - if it was not measured). Those of ``--assemblers`` are run, and all that
-are there are judged, by QUAST and, unless there are alleles, by ``wrong_contigs``; SPAdes, shovill,
-and ngsgpu behind correction and merging, run only where they are named. What ``--others``, a file of
-earlier results, has of the same reads and other assemblers is kept. art_illumina, the assemblers and
-quast.py have to be on the PATH.
+``--plasmids N``, the genome's other sequences are circles, N of each. What is already in
+FOLDER/NAME is not made again: R1.fq and R2.fq, and the contigs (.fa) of an assembler with its time
+(.time: elapsed s, user s, KiB; or - if it was not measured). Those of ``--assemblers`` are run, and
+all that are there are judged, by QUAST and, unless there are alleles, by ``wrong_contigs``; SPAdes,
+shovill, and ngsgpu behind correction and merging, run only where they are named. What ``--others``,
+a file of earlier results, has of the same reads and other assemblers is kept. art_illumina, the
+assemblers and quast.py have to be on the PATH.
 """
 
 from __future__ import annotations
