@@ -13,13 +13,15 @@ from __future__ import annotations
 
 import argparse
 from bisect import bisect_right
-from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
 WORD = 31
 FAR = 1000
 """Bases that are missing or too many, from which on it is a wrong join."""
+
+BACK = 200
+"""Bases of another copy of a repeat, at most, that are taken for wrong bases in this one."""
 
 SHORT = 200
 """Shorter contigs do not count."""
@@ -107,12 +109,15 @@ def wrong_in(contig: str, reference: Reference) -> Wrong | None:
     """What is wrong with a contig; None if nothing is."""
     if reference.has(contig):
         return None
-    anchors = reference.anchors(contig)
+    anchors = _trimmed(reference.anchors(contig))
     if not anchors:
         return Wrong([], [], 0, 0, 1)
     lengths: list[int] = []
-    bases = joins = 0
-    for (at, place), (next_at, next_place) in pairwise(anchors):
+    bases = joins = row = 0
+    while row + 1 < len(anchors):
+        at, place = anchors[row]
+        row = _next(anchors, row)
+        next_at, next_place = anchors[row]
         own, begin, end = reference.strand(place)
         other = reference.strand(next_place)[0]
         more = (next_at - at) - (next_place - place)
@@ -130,6 +135,29 @@ def wrong_in(contig: str, reference: Reference) -> Wrong | None:
     ]
     found = Wrong([end for end in ends if end], lengths, bases, joins)
     return found if any(found) else None
+
+
+def _next(anchors: list[tuple[int, int]], row: int) -> int:
+    """The word behind a word: past what is of another place, if the contig soon comes back."""
+    at, place = anchors[row]
+    for later in range(row + 1, len(anchors)):
+        next_at, next_place = anchors[later]
+        if next_at - at == next_place - place:
+            return later
+        if next_at - at > BACK:
+            break
+    return row + 1
+
+
+def _trimmed(anchors: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Words without those by which an end, as if by one wrong base, looks like another place."""
+    for _ in range(2):
+        anchors = anchors[::-1]
+        apart = [at - place for at, place in anchors]
+        other = next((i for i, own in enumerate(apart) if own != apart[0]), 0)
+        if other and abs(anchors[other - 1][0] - anchors[0][0]) < WORD:
+            anchors = anchors[other:]
+    return anchors
 
 
 def _differences(one: str, other: str) -> int:
