@@ -350,6 +350,7 @@ MODULES = {
     "chains": "chains",
     "trimming": "peers.trimming",
     "database_size": "database_size",
+    "assembly": "accuracy.assembly",
     "long_reads": "accuracy.long_reads",
     "classification_lengths": "accuracy.classification_lengths",
     "depletion_long": "accuracy.depletion_long",

@@ -70,7 +70,7 @@ class Reference:
     """
 
     def __init__(self, sequences: list[str], *, circular: bool = True) -> None:
-        self._circular = circular
+        self.circular = circular
         self._strands = [each for own in sequences for each in (own, turned(own))]
         self._begins = [0]
         for strand in self._strands:
@@ -86,7 +86,7 @@ class Reference:
         """Whether a contig is there as it stands."""
         if contig in self.text:
             return True
-        return self._circular and any(
+        return self.circular and any(
             contig in strand + strand[: len(contig)] for strand in self._strands
         )
 
@@ -121,7 +121,7 @@ def wrong_in(contig: str, reference: Reference) -> Wrong | None:
         own, begin, end = reference.strand(place)
         other = reference.strand(next_place)[0]
         more = (next_at - at) - (next_place - place)
-        if more and own == other and abs(more) == end - begin:
+        if reference.circular and own == other and abs(more) == end - begin:
             continue  # over the begin of a circle
         if own != other or abs(more) >= FAR or next_place <= place:
             joins += 1
