@@ -11,7 +11,7 @@ copy with N differences in 10,000 bases, of which a tenth are of one base more o
 FOLDER/NAME is not made again: R1.fq and R2.fq, and the contigs (.fa) of an assembler with its time
 (.time: elapsed s, user s, KiB; or - if it was not measured). Those of ``--assemblers`` are run, and
 all that are there are judged, by QUAST and, unless there are alleles, by ``wrong_contigs``; SPAdes,
-shovill, and ngsgpu behind correction and merging, run only where they are named. What ``--others``,
+shovill, and ngsgpu behind correction and merging, run only where they are named. What ``--keep``,
 a file of earlier results, has of the same reads and other assemblers is kept. art_illumina, the
 assemblers and quast.py have to be on the PATH.
 """
@@ -232,7 +232,7 @@ def measured(text: str, arguments: argparse.Namespace) -> dict[str, Any]:
     sequences = list(read_fasta(folder / "ref.fa").values())
     reference = None if alleles else Reference(sequences, circular=part is None or plasmids > 0)
     found = judged(folder, [each for each in COMMANDS if is_there(folder, each)], reference)
-    kept = json.loads(arguments.others.read_text())["rows"] if arguments.others else []
+    kept = json.loads(arguments.keep.read_text())["rows"] if arguments.keep else []
     for row in kept:
         if (row["set"], row["reads"]) == (name, reads):
             found = row["found"] | found
@@ -310,7 +310,7 @@ def main() -> None:
     parser.add_argument("--alleles", type=int, default=0)
     parser.add_argument("--plasmids", type=int, default=0)
     parser.add_argument("--profile")
-    parser.add_argument("--others", type=Path)
+    parser.add_argument("--keep", type=Path)
     parser.add_argument("--assemblers", nargs="+", default=DEFAULTS, choices=list(COMMANDS))
     parser.add_argument("-o", "--out", type=Path, required=True)
     arguments = parser.parse_args()
