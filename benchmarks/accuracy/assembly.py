@@ -286,6 +286,8 @@ def _title(genome: str, reads: dict[str, Any]) -> str:
     name = f"*{family[0].upper()}. {kind}* {strain.replace('K_12', 'K-12').replace('_', ' ')}"
     if family == "human":
         name = species.partition("_first")[0].replace("_", " ")
+    elif kind.startswith("sp_"):
+        name = f"*{family.capitalize()}* {kind[3:].replace('_', ' ').upper()}"
     skip = reads.get("skip")
     return f"{name.strip()}, from {skip / 1_000_000:g} Mb on" if skip else name.strip()
 
