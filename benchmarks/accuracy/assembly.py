@@ -288,8 +288,11 @@ def _title(genome: str, reads: dict[str, Any]) -> str:
         name = species.partition("_first")[0].replace("_", " ")
     elif kind.startswith("sp_"):
         name = f"*{family.capitalize()}* {kind[3:].replace('_', ' ').upper()}"
+    name = name.strip()
+    if plasmids := reads.get("plasmids"):
+        name += f", {reads['part'] / 1_000_000:g} Mb and {plasmids} copies of plasmids"
     skip = reads.get("skip")
-    return f"{name.strip()}, from {skip / 1_000_000:g} Mb on" if skip else name.strip()
+    return f"{name}, from {skip / 1_000_000:g} Mb on" if skip else name
 
 
 def _contiguity(found: dict[str, Any]) -> str:
