@@ -313,7 +313,8 @@ def test_candidates_give_way(
             around = [allowed[0], *near(allowed[1:], allowed[0][1])]
             most = max(counted[target] for target, _ in around)
             staying = [own for own in allowed if not 0 <= 3 * counted[own[0]] < most]
-            first, least = staying[0], staying[0][1] - (staying[0][1] <= RULES.few_hits)
+            first, most_hits = staying[0], staying[0][1]
+            least = most_hits - (most_hits <= RULES.few_hits) + (most_hits >= RULES.many_hits)
             genus = taxon_of(taxonomy, first[0], "genus")
             rivals = [
                 (target, hits)

@@ -4,11 +4,11 @@ For each read:
 
 1. If an accepted candidate is near the best, rejected ones are ignored, and so are accepted ones
    of species with less than a third of the reads of another species near the best. But those of
-   another genus than the best one that is left are not if they have as many hits (or one less,
-   where it has up to ``few_hits``) and their species would pass if no relative explained it: they
-   raise the call above both genera, since the read may come from either. The read is called as
-   usual, at species level only if the fraction of its k-mers is at least 0.16 of the evidence for
-   the species.
+   another genus than the best one that is left are not if they have as many hits (where that has
+   up to ``few_hits`` one less, from ``many_hits`` on one more) and their species would pass if no
+   relative explained it: they raise the call above both genera, since the read may come from
+   either. The read is called as usual, at species level only if the fraction of its k-mers is at
+   least 0.16 of the evidence for the species.
 2. Otherwise it is called as usual, but at the next rank of the lineage above species. If the genera
    of all near candidates are rejected as well, it is not called at genus level either. Below
    ``doubtful_confidence`` it stays unclassified.
@@ -160,7 +160,7 @@ def weigh(
         for j in range(first, 0, -1):
             _exchange(best, i, j, j - 1)
         genus = genus_of(target[i, 0], target_node, lineages)
-        enough = hits[i, 0] - (hits[i, 0] <= rules.few_hits)
+        enough = hits[i, 0] - (hits[i, 0] <= rules.few_hits) + (hits[i, 0] >= rules.many_hits)
         place = 0
         for j in range(most):
             own = target[i, j]

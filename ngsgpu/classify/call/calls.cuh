@@ -101,7 +101,7 @@ __device__ Counting counting_of(const Candidate* row, int most, const Rules& rul
     if (found.first < 0) return found;  // a query without candidates
     const Candidate best = row[found.first];
     found.genus = genus_of(best.x, rules);
-    found.enough = best.y - (best.y <= rules.few_hits);
+    found.enough = best.y - (best.y <= rules.few_hits) + (best.y >= rules.many_hits);
     return found;
 }
 

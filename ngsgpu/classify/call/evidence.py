@@ -15,11 +15,12 @@ can. So, before reads are called:
    evidence of a species with many reads, at least 0.8, or what ``read_errors`` says.
 3. A species of at least ``species_identity`` passes; the class of the evidence has to reach it
    with its upper end. A species that shares more than three times as many of its reads with others
-   as it has alone, half of them or more with another species of its family that passes, and a
-   third or less as many alone as that one, is explained by it and does not: its reads come from
-   sequences that a strain of the other species has in common with it. Nor does one with few reads
-   (10, or a 500th of all). A genus is accepted if a species of at least ``genus_identity`` that no
-   species of another genus explains is in it. Sequences without a species are accepted.
+   as it has alone (in a database with a fraction of the features, where only ties count as shared,
+   more than it has alone), half of them or more with another species of its family that passes,
+   and a third or less as many alone as that one, is explained by it and does not: its reads come
+   from sequences that a strain of the other species has in common with it. Nor does one with few
+   reads (10, or a 500th of all). A genus is accepted if a species of at least ``genus_identity``
+   that no species of another genus explains is in it. Sequences without a species are accepted.
    With ``max_accident``, a species does not pass either if as many reads are likelier than that
    when the reads of all species that do not pass are spread over the database by length.
 
@@ -81,7 +82,8 @@ its species has half of that."""
 TIMES_MORE: Final = 3
 """Times as many reads alone as of another species are those of a species that explains it."""
 TIMES_SHARED: Final = 3
-"""Times as many reads shared with others as alone are those of a species that may be explained."""
+"""Times as many reads shared with others as alone are those of a species that may be explained;
+once where only ties are near the best."""
 LEAST_PERCENT: Final = 16
 """Per cent of the evidence for a species that a read needs for a call at this level."""
 
@@ -301,11 +303,10 @@ class SpeciesEvidence:
         """Species that a relative explains, and those that only one of another genus does."""
         own, shared = self.counts[:, OWN], self.counts[:, SHARED]
         partners = np.arange(len(own)) % PARTNERS
+        least = own if self.is_thin else TIMES_SHARED * own
         explained = np.zeros(len(own), dtype=np.bool_)
         by_other = np.zeros(len(own), dtype=np.bool_)
-        for at in np.flatnonzero(
-            passes & (TIMES_SHARED * own < shared) & (self._family >= 0)
-        ).tolist():
+        for at in np.flatnonzero(passes & (least < shared) & (self._family >= 0)).tolist():
             relatives = passes & (self._family == self._family[at])
             relatives &= (own >= TIMES_MORE * own[at]) & (own > own[at])
             relatives &= 2 * self.counts[at, SHARED_WITH + partners] >= shared[at]

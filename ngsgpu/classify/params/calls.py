@@ -52,9 +52,8 @@ class QueryParameters:
     """How queries are classified.
 
     ``min_hits`` None stands for a third of the sketch, 2 and 1 for sketches of less than 6 and 4
-    features; ``near_hits`` None for ``min_hits``; of a fraction of the features, ``few_hits`` and
-    ``many_hits`` are that fraction. With a ``lowest`` rank above ``sequence``, candidates are taxa
-    of it.
+    features; ``near_hits`` None for ``min_hits``; of a fraction of the features, ``few_hits`` is
+    that fraction. With a ``lowest`` rank above ``sequence``, candidates are taxa of it.
     """
 
     min_hits: int | None = option(
@@ -147,9 +146,7 @@ class QueryParameters:
 
     def hits_many(self, sketch: SketchParameters) -> int:
         """``many_hits`` for such sketches: those equal to the best stay near it."""
-        if self.many_hits == NEVER or self.hits_near(sketch) == 1:
-            return NEVER
-        return self.many_hits * sketch.kept // ALL_KEYS
+        return self.many_hits if self.hits_near(sketch) > 1 else NEVER
 
 
 METACACHE_SKETCH: Final = SketchParameters(sketch=16)
