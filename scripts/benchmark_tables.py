@@ -352,6 +352,7 @@ MODULES = {
     "database_size": "database_size",
     "long_reads": "accuracy.long_reads",
     "classification_lengths": "accuracy.classification_lengths",
+    "classification_strains": "accuracy.classification_strains",
     "depletion_long": "accuracy.depletion_long",
     "whole_host": "whole_host",
 }
