@@ -83,6 +83,7 @@ def main() -> int:
     wanted = parser.parse_args()
     with wanted.labels.open(newline="") as file:
         labels = {row["label"]: row for row in csv.DictReader(file, delimiter="\t")}
+    others = peers(wanted)
     found = []
     databases: dict[int, Database] = {}
     for sketch, name, parameters, evidence in settings():
@@ -102,7 +103,7 @@ def main() -> int:
         **describe_commit(),
         "reads": wanted.reads.name,
         "settings": found,
-        "peers": peers(wanted),
+        "peers": others,
     }
     if wanted.peers_of is not None:
         result["peers_from"] = wanted.peers_of.name
@@ -191,7 +192,8 @@ def peers(wanted: argparse.Namespace) -> list[dict[str, Any]]:
 
     if wanted.peers_of is not None:
         earlier = json.loads(wanted.peers_of.read_text())
-        assert earlier["reads"] == wanted.reads.name
+        if earlier["reads"].removesuffix(".gz") != wanted.reads.name.removesuffix(".gz"):
+            raise SystemExit(f"{wanted.peers_of} is of other reads")
         return list(earlier["peers"])
     if not wanted.peer:
         return []
