@@ -229,7 +229,7 @@ def table(document: dict[str, Any]) -> str:
             for program in programs:
                 parts = [sets[part]["databases"][program]["kinds"][kind] for part in checked]
                 cells = [cell for one in parts for cell in shown(one["all"])]
-                rest = "; ".join
+                rest = " and ".join
                 apart = [rest(pair) for pair in zip(*(shown(one["without twins"]) for one in parts),
                                                     strict=True)]  # fmt: skip
                 rows.append([kind, named(program), *cells, *apart])
