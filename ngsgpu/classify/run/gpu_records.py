@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.classify.outputs.gpu_records import ChunkText, QueryText, Slabs, SortedText
+from ngsgpu.classify.outputs.gpu_records import ChunkText, QueryText
 from ngsgpu.classify.run.samples import RECORD_FILES
 from ngsgpu.classify.run.sorted_reads import SortedReads
 from ngsgpu.device.pinned import to_device, to_host
@@ -75,10 +75,9 @@ class GpuRecords:
 
     def __init__(self, sorted_reads: SortedReads, room: int, host_room: int) -> None:
         self._sorted_reads = sorted_reads
-        self._slabs, self._host_room = Slabs(room), host_room
+        self._room, self._host_room = room, host_room
         self._is_full = False
         self._kept: deque[QueryText] = deque()
-        self._waiting: SortedText | None = None
         self._chunks: deque[tuple[ParsedChunk, ChunkText]] = deque(maxlen=2)
         self._calls: list[Any] = []
 
@@ -97,10 +96,13 @@ class GpuRecords:
         for known, text in self._chunks:
             if known is chunk:
                 return text
-        text = ChunkText.of(chunk, self._slabs)
-        if text.is_on_host:
+        text = ChunkText.of(chunk)
+        if text.nbytes <= self._room:
+            self._room -= text.nbytes
+        else:
             self._host_room -= text.nbytes
             self._is_full = self._host_room < 0
+            text.move_to_host()
         self._chunks.append((chunk, text))
         return text
 
@@ -112,7 +114,7 @@ class GpuRecords:
         return self._sorted_reads.keep(lane, batches)
 
     def write(self, calls: Any, texts: TextWriter, index: Mapping[str, int]) -> None:
-        """Write the records of the next queries, if they were kept; a batch behind, as lines are.
+        """Write the records of the next queries, if they were kept.
 
         Args:
             calls: int32[queries] on the device, below 0 for none.
@@ -123,16 +125,9 @@ class GpuRecords:
             self._add(calls)
             return
         wanted = [number for number, name in enumerate(_FILES) if name in index]
-        following = self._kept.popleft().sorted(calls, wanted)
-        self._send(texts, index)
-        self._waiting = following
+        for number, text, size in self._kept.popleft().sorted(calls, wanted):
+            texts.put(index[_FILES[number]], text, size)
         self._sorted_reads.leave_out(len(calls))
-
-    def _send(self, texts: TextWriter, index: Mapping[str, int]) -> None:
-        waiting, self._waiting = self._waiting, None
-        if waiting is not None:
-            for number, text, size in waiting.parts():
-                texts.put(index[_FILES[number]], text, size)
 
     def _add(self, calls: Any) -> None:
         """Hand calls to the host, those of many batches at a time: each copy waits for the GPU."""
@@ -151,7 +146,6 @@ class GpuRecords:
         Raises:
             InputError: a file has changed.
         """
-        self._send(texts, index)
         self._hand_over()
 
         def write(output: int, piece: NDArray[np.uint8]) -> None:
