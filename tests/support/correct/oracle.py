@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import accumulate
@@ -27,7 +28,7 @@ from tests.support.correct.alignment import (
     support,
     units,
 )
-from tests.support.correct.witnesses import is_witnessed
+from tests.support.correct.witnesses import is_contradicted, is_witnessed
 from tests.support.minhash.oracle import Placement, reverse_complement
 
 Q20 = quality_weight(20)
@@ -41,12 +42,15 @@ class Decision:
     ``own`` are the edits of its correction, ``complete`` those that would make it the consensus;
     ``votes`` are corrected sequences for other reads. With a ``rare`` allele in the read or its
     mate, bases at the ``doubtful`` positions stay; all reads may be asked about those ``asked``.
+    ``surely`` is an allele of Q20 or above, ``others`` the consensus of Q20 beside a rare allele.
     """
 
     quality: str
     own: dict[int, str]
     complete: dict[int, str]
     rare: bool
+    surely: bool
+    others: bool
     doubtful: set[int]
     asked: set[int]
     votes: list[tuple[int, str]] = field(default_factory=list)
@@ -269,12 +273,27 @@ class Corrector(Aligner):
         self.counts["high"] += quality == "high"
         rare, doubtful, asked = self.doubts(anchor, columns, kept)
         standing = self.standing(anchor, columns, quality)
-        return Decision(standing, own, complete, rare, doubtful, asked, votes)
+        surely = any(self.reads[anchor].q20[i] for i in rare)
+        others = self.is_of_others(anchor, columns, kept)
+        return Decision(
+            standing, own, complete, bool(rare), surely, others, doubtful, asked, votes
+        )
+
+    def is_of_others(self, anchor: int, columns: Columns, kept: list[Candidate]) -> bool:
+        """Whether the read has the consensus, at Q20, where others have a rare allele."""
+        own, alleles = self.reads[anchor], self.alleles(anchor, columns, kept)
+        return any(
+            own.q20[i]
+            and i not in own.ambiguous
+            and base == consensus(columns[i])
+            and any(columns[i][other].q20 <= 8 for other in alleles[i])
+            for i, base in enumerate(own.bases)
+        )
 
     def doubts(
         self, anchor: int, columns: Columns, kept: list[Candidate]
-    ) -> tuple[bool, set[int], set[int]]:
-        """Whether the read has a rare allele, where it has variants of its own, and may have."""
+    ) -> tuple[list[int], set[int], set[int]]:
+        """Where the read has a rare allele, where it has variants of its own, and may have."""
         own, alleles = self.reads[anchor], self.alleles(anchor, columns, kept)
         known = [i for i in range(len(own.bases)) if i not in own.ambiguous]
         rare = [
@@ -294,7 +313,7 @@ class Corrector(Aligner):
             needed = 0 if own.bases[position] in theirs else Q20 if rare else Q30
             if own.weights[position] >= needed:
                 doubtful.add(position)
-        return bool(rare), doubtful, asked
+        return rare, doubtful, asked
 
     def standing(self, anchor: int, columns: Columns, quality: str) -> str:
         """The correction of a read with a gap stands as one of high quality does."""
@@ -381,12 +400,59 @@ class Corrector(Aligner):
         ]
         good = {(number, at) for number, at in asked if self.reads[number].weights[at] >= Q20}
         fragments = {number >> self.paired for number in rare | {number for number, _ in good}}
+        witnessed = set()
         for number, at in asked:
             own = decisions[number]
             near = own and number >> self.paired in fragments
             if own and near and is_witnessed(self.reads, self.paired, number, at):
+                witnessed.add((number, at))
                 own.doubtful.add(at)
-                own.rare = own.rare or (number, at) in good
+                if (number, at) in good:
+                    own.rare = own.surely = True
+        self.ask_of_one_strain(decisions, edits, asked, good, witnessed)
+
+    def ask_of_one_strain(
+        self,
+        decisions: list[Decision | None],
+        edits: list[dict[int, str]],
+        asked: list[tuple[int, int]],
+        good: set[tuple[int, int]],
+        witnessed: set[tuple[int, int]],
+    ) -> None:
+        """Decide on what nobody witnesses, if there is one strain that does not contradict itself.
+
+        A fragment is of the strain, or of others, if one of its reads is.
+        """
+        own = {number: decision for number, decision in enumerate(decisions) if decision}
+        rare = self.fragments(number for number in own if own[number].rare)
+        others = self.fragments(number for number in own if own[number].others)
+        sure = self.fragments(number for number in own if own[number].surely) - others
+
+        def is_wrong(number: int, at: int) -> bool:
+            base = edits[number][at]
+            return is_contradicted(self.reads, self.paired, number, at, base, sure)
+
+        variants = witnessed & good
+        if 10 * sum(is_wrong(*edit) for edit in variants) > len(variants):
+            return
+        most_known = 2 * len(rare | others) >= len(self.reads)
+        for number, at in set(asked) - witnessed:
+            decision = own[number]
+            if number in rare:
+                considered = (number, at) in good or at in decision.doubtful
+            else:
+                best = self.reads[number].q37[at]
+                considered = most_known and number not in others and best
+            if not considered:
+                continue
+            decision.doubtful.discard(at)
+            if not is_wrong(number, at):
+                decision.doubtful.add(at)
+                decision.rare = True
+
+    def fragments(self, numbers: Iterable[int]) -> set[int]:
+        """The reads, and their mates."""
+        return {own for number in numbers for own in (number, number ^ self.paired)}
 
     def outcome(
         self, number: int, decision: Decision | None, votes: list[str]
