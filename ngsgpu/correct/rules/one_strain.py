@@ -24,7 +24,7 @@ from ngsgpu.correct.workspace import DOUBTFUL, GOOD, OF_OTHERS, OF_RARE_STRAIN, 
 HIGHEST: Final = 37
 """Phred score from which a base may be a variant although nothing else speaks for the strain."""
 
-CONTRADICTED: Final = 10
+CONTRADICTED: Final = 6
 """Of the witnessed variants at most one in this many is contradicted where there is one strain."""
 
 KNOWN: Final = 2

@@ -433,7 +433,7 @@ class Corrector(Aligner):
             return is_contradicted(self.reads, self.paired, number, at, base, sure)
 
         variants = witnessed & good
-        if 10 * sum(is_wrong(*edit) for edit in variants) > len(variants):
+        if 6 * sum(is_wrong(*edit) for edit in variants) > len(variants):
             return
         most_known = 2 * len(rare | others) >= len(self.reads)
         for number, at in set(asked) - witnessed:
