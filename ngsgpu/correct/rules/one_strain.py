@@ -2,9 +2,9 @@
 
 Of the reads of a rare strain many are known: by an allele at Q20 or above, or a witnessed base.
 Where one of them has the consensus in the place of a base that would be changed, that is no variant
-of the strain. Where none has, it may be one, and stays, if it is of Q20 or above and its read or
-the mate is of the strain; or if it is of the highest quality and nothing is known of its fragment.
-A fragment that has the consensus where others carry a rare allele is not of the strain.
+of the strain. Where none has, it may be one, and stays, if it is of Q20 or above and the mate is of
+the strain, or its own read, where others that share an allele with it have decided, unless it is of
+Q30; or if it is of the highest quality and nothing is known of its fragment. A fragment that has the consensus where others carry a rare allele is not of the strain.
 
 That asks for one strain: where witnessed variants are contradicted, too, there are several, or two
 haplotypes, and nothing is decided here. On fragments of which nothing is known it also asks that
@@ -26,6 +26,10 @@ HIGHEST: Final = 37
 
 CONTRADICTED: Final = 6
 """Of the witnessed variants at most one in this many is contradicted where there is one strain."""
+
+VERY_GOOD: Final = 30
+"""Phred score from which a base may be a variant although reads that share an allele with its read
+have the consensus."""
 
 KNOWN: Final = 2
 """Of one fragment in this many something is known, at least."""
@@ -65,7 +69,8 @@ def keep_of_one_strain(
     rare = in_fragment(classes, OF_RARE_STRAIN, paired)
     others = in_fragment(classes, OF_OTHERS, paired)
     good, doubtful = ((edits[places] & bit) != 0 for bit in (GOOD, DOUBTFUL))
-    asked = rare[owner] & (good | doubtful)
+    own = (classes[owner] & OF_RARE_STRAIN) != 0
+    asked = rare[owner] & (doubtful | (good & (~own | (qualities >= VERY_GOOD))))
     if KNOWN * int(np.count_nonzero(rare | others)) >= len(classes):
         asked |= ~rare[owner] & ~others[owner] & (qualities >= HIGHEST)
     sure = in_fragment(classes, OF_RARE_SURELY, paired) & ~others

@@ -36,22 +36,26 @@ class Read:
         ambiguous: where the letters are not known.
         weights: of each base, in 2^-14.
         q20: whether each base is sure.
-        q37: whether the score of each base is kept exactly, and is at least 37.
+        scores: of each base, where they are kept as they are.
     """
 
     bases: str
     ambiguous: frozenset[int]
     weights: tuple[int, ...]
     q20: tuple[bool, ...]
-    q37: tuple[bool, ...]
+    scores: tuple[int, ...] = ()
 
     def __len__(self) -> int:
         return len(self.bases)
 
+    def score(self, position: int) -> int:
+        """The Phred score of a base, 0 where it is not kept."""
+        return self.scores[position] if self.scores else 0
+
     def reverse_complemented(self) -> Read:
         return Read(
             reverse_complement(self.bases), self.ambiguous, self.weights[::-1], self.q20[::-1],
-            self.q37[::-1],
+            self.scores[::-1],
         )  # fmt: skip
 
 
@@ -73,7 +77,7 @@ def make_reads(
     known = [re.sub("[^ACGT]", "N", text.upper()) for text in letters]
     reads = []
     for number, (text, filled) in enumerate(zip(known, fill_by_strings(known), strict=True)):
-        bases, ambiguous, weights, q20, q37 = "", set(), [], [], []
+        bases, ambiguous, weights, q20, scores = "", set(), [], [], []
         for position, letter in enumerate(text):
             if letter == "N":
                 ambiguous.add(position)
@@ -84,7 +88,6 @@ def make_reads(
             if qualities is None or quality_bits == 0:
                 weights.append(ONE)
                 q20.append(True)
-                q37.append(False)
                 continue
             score = 0
             if position not in ambiguous:
@@ -95,9 +98,9 @@ def make_reads(
                     break
             weights.append(quality_weight(score))
             q20.append(score >= 20)
-            q37.append(quality_bits == 8 and score >= 37)
-        known_not = frozenset(ambiguous)
-        reads.append(Read(bases, known_not, tuple(weights), tuple(q20), tuple(q37)))
+            scores += [score] * (quality_bits == 8)
+        rows = tuple(weights), tuple(q20), tuple(scores)
+        reads.append(Read(bases, frozenset(ambiguous), *rows))
     return reads
 
 

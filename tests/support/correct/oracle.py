@@ -275,9 +275,7 @@ class Corrector(Aligner):
         standing = self.standing(anchor, columns, quality)
         surely = any(self.reads[anchor].q20[i] for i in rare)
         others = self.is_of_others(anchor, columns, kept)
-        return Decision(
-            standing, own, complete, bool(rare), surely, others, doubtful, asked, votes
-        )
+        return Decision(standing, own, complete, bool(rare), surely, others, doubtful, asked, votes)
 
     def is_of_others(self, anchor: int, columns: Columns, kept: list[Candidate]) -> bool:
         """Whether the read has the consensus, at Q20, where others have a rare allele."""
@@ -424,7 +422,8 @@ class Corrector(Aligner):
         A fragment is of the strain, or of others, if one of its reads is.
         """
         own = {number: decision for number, decision in enumerate(decisions) if decision}
-        rare = self.fragments(number for number in own if own[number].rare)
+        carriers = {number for number in own if own[number].rare}
+        rare = self.fragments(carriers)
         others = self.fragments(number for number in own if own[number].others)
         sure = self.fragments(number for number in own if own[number].surely) - others
 
@@ -439,9 +438,10 @@ class Corrector(Aligner):
         for number, at in set(asked) - witnessed:
             decision = own[number]
             if number in rare:
-                considered = (number, at) in good or at in decision.doubtful
+                may_be = number not in carriers or self.reads[number].score(at) >= 30
+                considered = at in decision.doubtful or ((number, at) in good and may_be)
             else:
-                best = self.reads[number].q37[at]
+                best = self.reads[number].score(at) >= 37
                 considered = most_known and number not in others and best
             if not considered:
                 continue
