@@ -40,9 +40,8 @@ def _decided(
     Edits have a read, a quality, and whether they are doubtful before.
     """
     bits = np.array(
-        [(GOOD if score >= 20 else 0) | (DOUBTFUL if doubtful else 0) for _, score, doubtful in edits],
-        np.uint32,
-    )  # fmt: skip
+        [GOOD * (score >= 20) | DOUBTFUL * doubtful for _, score, doubtful in edits], np.uint32
+    )
     own = np.array([HIGH_QUALITY | bit for bit in classes], np.uint8)
     numbers = np.arange(len(edits))
     keep_of_one_strain(
@@ -84,7 +83,8 @@ def test_elsewhere_the_best_stay_where_most_is_known() -> None:
 
 
 def test_what_is_witnessed_stays() -> None:
-    assert _decided([SURE] * 7, [(read, 30, True) for read in range(7)], {0}, witnessed=set(range(7)))[0] == [True] * 7  # fmt: skip
+    edits = [(0, 30, True)] * 7
+    assert _decided([SURE], edits, {0}, witnessed=set(range(7)))[0] == [True] * 7
 
 
 @pytest.mark.parametrize(("variants", "decides"), [(5, False), (6, True)])

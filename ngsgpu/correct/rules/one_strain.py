@@ -2,9 +2,10 @@
 
 Of the reads of a rare strain many are known: by an allele at Q20 or above, or a witnessed base.
 Where one of them has the consensus in the place of a base that would be changed, that is no variant
-of the strain. Where none has, it may be one, and stays, if it is of Q20 or above and the mate is of
-the strain, or its own read, where others that share an allele with it have decided, unless it is of
-Q30; or if it is of the highest quality and nothing is known of its fragment. A fragment that has the consensus where others carry a rare allele is not of the strain.
+of the strain. Where none has, the base may be one, and stays: from Q20 on if the mate is of the
+strain; from Q30 on if its own read is, below which others that share an allele with it decide; and
+if it is of the highest quality and nothing is known of its fragment. A fragment that has the
+consensus where others carry a rare allele is not of the strain.
 
 That asks for one strain: where witnessed variants are contradicted, too, there are several, or two
 haplotypes, and nothing is decided here. On fragments of which nothing is known it also asks that
