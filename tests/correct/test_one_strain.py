@@ -32,7 +32,7 @@ def _decided(
     edits: list[tuple[int, int, bool]],
     contradicted: set[int],
     *,
-    witnessed: set[int] = frozenset(),
+    witnessed: frozenset[int] = frozenset(),
     paired: bool = False,
 ) -> tuple[list[bool], list[bool]]:
     """Whether edits are doubtful then, and which reads are of a rare strain.
@@ -84,7 +84,7 @@ def test_elsewhere_the_best_stay_where_most_is_known() -> None:
 
 def test_what_is_witnessed_stays() -> None:
     edits = [(0, 30, True)] * 7
-    assert _decided([SURE], edits, {0}, witnessed=set(range(7)))[0] == [True] * 7
+    assert _decided([SURE], edits, {0}, witnessed=frozenset(range(7)))[0] == [True] * 7
 
 
 @pytest.mark.parametrize(("variants", "decides"), [(5, False), (6, True)])
@@ -92,7 +92,7 @@ def test_variants_that_are_contradicted_tell_of_several_strains(
     variants: int, decides: bool
 ) -> None:
     edits = [(0, 30, False), *((1, 30, True) for _ in range(variants))]
-    doubtful, _ = _decided([SURE] * 2, edits, {1}, witnessed=set(range(1, variants + 1)))
+    doubtful, _ = _decided([SURE] * 2, edits, {1}, witnessed=frozenset(range(1, variants + 1)))
     assert doubtful[0] == decides
 
 

@@ -58,8 +58,7 @@ class DeviceAsker:
         step = self.kmers_at_a_time
         for begin in range(0, len(reads), step):
             part = slice(begin, min(begin + step, len(reads)))
-            own = AskedKmers(*(array[part] for array in found))
-            self._find(reads[part], positions[part], bases[part], k, own)
+            self._find(reads[part], positions[part], bases[part], k, found.part(part))
         return found
 
     def _find(

@@ -76,6 +76,11 @@ class AskedKmers(NamedTuple):
         kmers, places = np.full(shape, NONE), np.zeros(shape, np.uint8)
         return cls(kmers, places, np.zeros(shape, np.uint32), np.zeros(bases, np.uint8))
 
+    def part(self, which: slice) -> AskedKmers:
+        """Those of some bases, in the same memory."""
+        kmers, places, ends, qualities = self
+        return AskedKmers(kmers[which], places[which], ends[which], qualities[which])
+
 
 class Asker(Protocol):
     """How a backend does the work; ``cpu_witnesses.ReadAsker`` is the reference."""
