@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import accumulate
 
@@ -28,32 +27,11 @@ from tests.support.correct.alignment import (
     support,
     units,
 )
-from tests.support.correct.witnesses import is_contradicted, is_witnessed
+from tests.support.correct.strains import Decision, ask
 from tests.support.minhash.oracle import Placement, reverse_complement
 
 Q20 = quality_weight(20)
 Q30 = quality_weight(30)
-
-
-@dataclass
-class Decision:
-    """What an anchor's own MSA says: its class, and edits (position to base).
-
-    ``own`` are the edits of its correction, ``complete`` those that would make it the consensus;
-    ``votes`` are corrected sequences for other reads. With a ``rare`` allele in the read or its
-    mate, bases at the ``doubtful`` positions stay; all reads may be asked about those ``asked``.
-    ``surely`` is an allele of Q20 or above, ``others`` the consensus of Q20 beside a rare allele.
-    """
-
-    quality: str
-    own: dict[int, str]
-    complete: dict[int, str]
-    rare: bool
-    surely: bool
-    others: bool
-    doubtful: set[int]
-    asked: set[int]
-    votes: list[tuple[int, str]] = field(default_factory=list)
 
 
 @dataclass
@@ -375,7 +353,7 @@ class Corrector(Aligner):
                 votes[read].append(sequence)
         ends = [self.outcome(number, own, votes[number]) for number, own in enumerate(decisions)]
         outcomes, edits = [outcome for outcome, _ in ends], [taken for _, taken in ends]
-        self.ask(decisions, edits)
+        ask(self.reads, self.paired, decisions, edits)
         left = []
         for number, decision in enumerate(decisions):
             group = [decision, decisions[number ^ 1]] if self.paired else [decision]
@@ -384,75 +362,6 @@ class Corrector(Aligner):
                 taken = {at: base for at, base in taken.items() if at not in decision.doubtful}
             left.append(taken)
         return Result(left, outcomes, dict(self.counts))
-
-    def ask(self, decisions: list[Decision | None], edits: list[dict[int, str]]) -> None:
-        """Let all reads witness bases that would be changed, if one in 100 has a rare allele."""
-        rare = {number for number, own in enumerate(decisions) if own and own.rare}
-        if 100 * len(rare) < len(self.reads):
-            return
-        asked = [
-            (number, at)
-            for number, own in enumerate(decisions)
-            for at in edits[number]
-            if own and at in own.asked
-        ]
-        good = {(number, at) for number, at in asked if self.reads[number].weights[at] >= Q20}
-        fragments = {number >> self.paired for number in rare | {number for number, _ in good}}
-        witnessed = set()
-        for number, at in asked:
-            own = decisions[number]
-            near = own and number >> self.paired in fragments
-            if own and near and is_witnessed(self.reads, self.paired, number, at):
-                witnessed.add((number, at))
-                own.doubtful.add(at)
-                if (number, at) in good:
-                    own.rare = own.surely = True
-        self.ask_of_one_strain(decisions, edits, asked, good, witnessed)
-
-    def ask_of_one_strain(
-        self,
-        decisions: list[Decision | None],
-        edits: list[dict[int, str]],
-        asked: list[tuple[int, int]],
-        good: set[tuple[int, int]],
-        witnessed: set[tuple[int, int]],
-    ) -> None:
-        """Decide on what nobody witnesses, if there is one strain that does not contradict itself.
-
-        A fragment is of the strain, or of others, if one of its reads is.
-        """
-        own = {number: decision for number, decision in enumerate(decisions) if decision}
-        carriers = {number for number in own if own[number].rare}
-        rare = self.fragments(carriers)
-        others = self.fragments(number for number in own if own[number].others)
-        sure = self.fragments(number for number in own if own[number].surely) - others
-
-        def is_wrong(number: int, at: int) -> bool:
-            base = edits[number][at]
-            return is_contradicted(self.reads, self.paired, number, at, base, sure)
-
-        variants = witnessed & good
-        if 6 * sum(is_wrong(*edit) for edit in variants) > len(variants):
-            return
-        most_known = 2 * len(rare | others) >= len(self.reads)
-        for number, at in set(asked) - witnessed:
-            decision = own[number]
-            if number in rare:
-                may_be = number not in carriers or self.reads[number].score(at) >= 30
-                considered = at in decision.doubtful or ((number, at) in good and may_be)
-            else:
-                best = self.reads[number].score(at) >= 37
-                considered = most_known and number not in others and best
-            if not considered:
-                continue
-            decision.doubtful.discard(at)
-            if not is_wrong(number, at):
-                decision.doubtful.add(at)
-                decision.rare = True
-
-    def fragments(self, numbers: Iterable[int]) -> set[int]:
-        """The reads, and their mates."""
-        return {own for number in numbers for own in (number, number ^ self.paired)}
 
     def outcome(
         self, number: int, decision: Decision | None, votes: list[str]
