@@ -26,9 +26,9 @@ RARE_READS = 8
 # What the columns with rare alleles say of an anchor.
 CARRIES_RARE = 1
 SHOWS_RARE = 2
-"""It carries one at Q20 or above."""
+"""Carries one at Q20 or above."""
 LACKS_RARE = 4
-"""It has the consensus where others carry one, at Q20 or above."""
+"""Has the consensus where others carry one, at Q20 or above."""
 
 
 @njit(nogil=True, cache=True)
@@ -191,7 +191,16 @@ def rare_alleles_of(
     ambiguous: NDArray[np.uint8],
     columns: Columns,
 ) -> int:
-    """``CARRIES_RARE``, ``SHOWS_RARE`` and ``LACKS_RARE``, those that are true of the anchor."""
+    """``CARRIES_RARE``, ``SHOWS_RARE`` and ``LACKS_RARE``, those that are true of the anchor.
+
+    Args:
+        reads: the reads.
+        weights: of each quality code.
+        rules: of the run.
+        anchor: number of the read.
+        ambiguous: uint8, by position, whether the base of the anchor is not known.
+        columns: of the anchor, with alleles.
+    """
     quality = quality_start(reads, anchor)
     found = 0
     for position in range(read_length(reads, anchor)):

@@ -39,7 +39,13 @@ Contradict = Callable[[NDArray[np.bool_], NDArray[np.bool_]], NDArray[np.bool_]]
 
 
 def in_fragment(classes: NDArray[np.uint8], bit: int, paired: bool) -> NDArray[np.bool_]:
-    """bool[reads]: whether a read or its mate has a bit in its class."""
+    """bool[reads]: whether a read or its mate has a bit in its class.
+
+    Args:
+        classes: uint8[reads].
+        bit: which.
+        paired: whether mates follow each other.
+    """
     has = (classes & bit) != 0
     return np.repeat(has[0::2] | has[1::2], 2) if paired else has
 

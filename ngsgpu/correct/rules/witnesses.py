@@ -77,7 +77,7 @@ class AskedKmers(NamedTuple):
         return cls(kmers, places, np.zeros(shape, np.uint32), np.zeros(bases, np.uint8))
 
     def part(self, which: slice) -> AskedKmers:
-        """Those of some bases, in the same memory."""
+        """K-mers of some of the bases, in the same memory."""
         kmers, places, ends, qualities = self
         return AskedKmers(kmers[which], places[which], ends[which], qualities[which])
 
