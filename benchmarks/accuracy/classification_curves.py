@@ -8,13 +8,15 @@
 ``genus_genome_here``) says what the label that a read's name begins with stands for. Sensitivity
 is of the reads whose species (genus) has a genome among the references; a call of any other read
 counts against precision. ``--peer`` adds what other programs called the same reads, against the
-same references. ``benchmarks.accuracy.classification_picture`` draws the result.
+same references; ``--peers-of`` takes that from an earlier result.
+``benchmarks.accuracy.classification_picture`` draws the result.
 """
 
 from __future__ import annotations
 
 import argparse
 import csv
+import json
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict, replace
@@ -75,9 +77,13 @@ def main() -> int:
     for name in ("references", "taxonomy", "map", "reads", "labels", "out"):
         parser.add_argument(f"--{name}", *(["-o"] if name == "out" else []), type=Path)
     parser.add_argument("--peer", action="append", default=[], metavar="NAME=FILE")
+    parser.add_argument(
+        "--peers-of", type=Path, help="an earlier result with those of other programs"
+    )
     wanted = parser.parse_args()
     with wanted.labels.open(newline="") as file:
         labels = {row["label"]: row for row in csv.DictReader(file, delimiter="\t")}
+    others = peers(wanted)
     found = []
     databases: dict[int, Database] = {}
     for sketch, name, parameters, evidence in settings():
@@ -97,8 +103,10 @@ def main() -> int:
         **describe_commit(),
         "reads": wanted.reads.name,
         "settings": found,
-        "peers": peers(wanted),
+        "peers": others,
     }
+    if wanted.peers_of is not None:
+        result["peers_from"] = wanted.peers_of.name
     write_document(result, wanted.out)
     return 0
 
@@ -182,6 +190,11 @@ def peers(wanted: argparse.Namespace) -> list[dict[str, Any]]:
     from ngsgpu.evaluate.classification import evaluate_classification
     from ngsgpu.taxonomy.dump import load_taxonomy
 
+    if wanted.peers_of is not None:
+        earlier = json.loads(wanted.peers_of.read_text())
+        if earlier["reads"].removesuffix(".gz") != wanted.reads.name.removesuffix(".gz"):
+            raise SystemExit(f"{wanted.peers_of} is of other reads")
+        return list(earlier["peers"])
     if not wanted.peer:
         return []
     named = [entry.rpartition("=")[::2] for entry in wanted.peer]

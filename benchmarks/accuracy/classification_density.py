@@ -138,7 +138,7 @@ def measure(sample: Sample, wanted: argparse.Namespace) -> dict[str, dict[str, A
         calls, thin = CALLS_BY_EVIDENCE, SketchParameters(fraction=share)
         calls = replace(
             calls, min_hits=calls.hits_needed(thin), near_hits=calls.hits_near(thin),
-            few_hits=calls.few_hits * thin.kept // ALL_KEYS,
+            few_hits=calls.few_hits * thin.kept // ALL_KEYS, many_hits=calls.hits_many(thin),
         )  # fmt: skip
         tally = sum(
             classify(database, files, sample.truth, calls, EvidenceParameters())

@@ -2,10 +2,11 @@
 
     python -m benchmarks.accuracy.classification_lengths --references GENOMES --taxonomy TAX \
         --map seqid2taxid.tsv --work FOLDER --choose 0 1 --check 300 301 --check-again 400 401 \
-        --reads kraken_HiSeq_accuracy.fa.gz --labels kraken_labels.tsv -o out.json
+        --blind 2 3 4 5 --reads kraken_HiSeq_accuracy.fa.gz --labels kraken_labels.tsv -o out.json
 
 The draws of genomes are those of ``classification_sets``. Kraken 2 has all of its database, and
-databases of the bytes of a quarter and an eighth of the features; its calls stay in ``--work``.
+databases of the bytes of a quarter and an eighth of the features; its calls stay in ``--work``. On
+the draws of ``--blind``, only whole databases are measured.
 Besides all reads, those are judged that are not of *E. coli* and *Shigella*, which are one species
 by their genomes: how their reads are divided says little about other species, and much of the sum.
 """
@@ -72,16 +73,20 @@ class Sample:
     truth: dict[str, dict[str, str]]
     there: Sequence[Genome]
     folder: Path
+    whole_only: bool = False
 
 
-def samples(wanted: argparse.Namespace, seeds: Sequence[int]) -> Iterator[Sample]:
+def samples(
+    wanted: argparse.Namespace, seeds: Sequence[int], *, whole_only: bool = False
+) -> Iterator[Sample]:
     """The draws."""
     genomes = read_genomes(wanted)
     for seed in seeds:
         folder = wanted.work / f"draw{seed}"
         there = make_reads(genomes, seed, folder, LENGTHS)
         reads = {kind: files_of(folder, kind, LENGTHS) for kind in LENGTHS}
-        yield Sample(f"draw {seed}", reads, labels_of(folder / "labels.tsv"), there, folder)
+        labels = labels_of(folder / "labels.tsv")
+        yield Sample(f"draw {seed}", reads, labels, there, folder, whole_only)
 
 
 def real(wanted: argparse.Namespace) -> Iterator[Sample]:
@@ -116,14 +121,17 @@ def without_twins(calls: Calls, truth: dict[str, dict[str, str]]) -> Calls:
 def measure(sample: Sample, wanted: argparse.Namespace) -> dict[str, dict[str, Any]]:
     """Bytes, and the counts of ``judge`` by kind of reads, by database."""
     full = build(sample.there, WINDOWS[0], wanted)
-    sizes = {fraction: bytes_of(thinned_to(full, fraction)) for fraction in FRACTIONS}
+    fractions, shares = (
+        (FRACTIONS[:1], FOR_KRAKEN[:1]) if sample.whole_only else (FRACTIONS, FOR_KRAKEN)
+    )
+    sizes = {fraction: bytes_of(thinned_to(full, fraction)) for fraction in fractions}
     found: dict[str, dict[str, Any]] = {}
     krakens = {
         share: Kraken(
             sample.there, sample.folder, wanted, None if share is None else sizes[share],
             lazy=True,
         )
-        for share in FOR_KRAKEN
+        for share in shares
     }  # fmt: skip
     judge_of = next(iter(krakens.values())).judge
 
@@ -135,7 +143,7 @@ def measure(sample: Sample, wanted: argparse.Namespace) -> dict[str, dict[str, A
                 "without twins": judge_of(without_twins(own, sample.truth), sample.truth).tolist(),
             }
 
-    for fraction in FRACTIONS:
+    for fraction in fractions:
         database = thinned_to(full, fraction)
         calls = {kind: calls_of(database, files) for kind, files in sample.reads.items()}
         add(f"fraction {fraction:g}", sizes[fraction], calls)
@@ -182,8 +190,10 @@ def summary(measured: Sequence[dict[str, dict[str, Any]]]) -> dict[str, Any]:
     return rates
 
 
-def shown(own: dict[str, Any]) -> list[str]:
-    """Precision and sensitivity of both ranks."""
+def shown(own: dict[str, Any] | None) -> list[str]:
+    """Precision and sensitivity of both ranks; nothing of what was not measured."""
+    if own is None:
+        return ["", ""]
     return [f"{own[rank]['precision']:.3f}, {own[rank]['sensitivity']:.3f}" for rank in RANKS]
 
 
@@ -201,22 +211,23 @@ def table(document: dict[str, Any]) -> str:
     rows = [["", "index, MB", *(f"{part}: {rank}" for part in sets for rank in RANKS)]]
     for which in ("all", "without twins"):
         for name in sets["check"]["databases"]:
-            own = [part["databases"][name] for part in sets.values()]
-            cells = [cell for one in own for cell in shown(one["kinds"]["all"][which])]
+            own = [part["databases"].get(name) for part in sets.values()]
+            cells = [cell for one in own for cell in shown(one and one["kinds"]["all"][which])]
             label = named(name) + (", without twins" if which != "all" else "")
-            rows.append([label, ", ".join(f"{one['bytes'] / 1e6:.0f}" for one in own), *cells])
+            sizes = ", ".join(f"{one['bytes'] / 1e6:.0f}" for one in own if one)
+            rows.append([label, sizes, *cells])
     tables = [markdown(rows, names=2)]
     for name, peers in (
         ("fraction 1", ("kraken2",)), ("fraction 0.25", ("kraken2 0.25", "kraken2 0.125"))
     ):  # fmt: skip
         programs = (name, *peers)
-        rows = [["reads", "database", *(f"{part}: {rank}" for part in ("check", "check again")
-                                        for rank in RANKS),
+        checked = [part for part in ("check", "check again", "blind")
+                   if part in sets and name in sets[part]["databases"]]  # fmt: skip
+        rows = [["reads", "database", *(f"{part}: {rank}" for part in checked for rank in RANKS),
                  *(f"without twins: {rank}" for rank in RANKS)]]  # fmt: skip
         for kind in LENGTHS:
             for program in programs:
-                parts = [sets[part]["databases"][program]["kinds"][kind]
-                         for part in ("check", "check again")]  # fmt: skip
+                parts = [sets[part]["databases"][program]["kinds"][kind] for part in checked]
                 cells = [cell for one in parts for cell in shown(one["all"])]
                 rest = " and ".join
                 apart = [rest(pair) for pair in zip(*(shown(one["without twins"]) for one in parts),
@@ -233,7 +244,10 @@ def main() -> int:
     for name in ("reads", "labels"):
         parser.add_argument(f"--{name}", type=Path)
     parser.add_argument("-o", "--out", type=Path, required=True)
-    for name, seeds in (("choose", [0, 1]), ("check", [300, 301]), ("check-again", [400, 401])):
+    for name, seeds in (
+        ("choose", [0, 1]), ("check", [300, 301]), ("check-again", [400, 401]),
+        ("blind", [2, 3, 4, 5]),
+    ):  # fmt: skip
         parser.add_argument(f"--{name}", type=int, nargs="*", default=seeds, metavar="SEED")
     wanted = parser.parse_args()
     document: dict[str, Any] = {**head(SCHEMA, SCHEMA_VERSION), "sets": {}}
@@ -241,6 +255,7 @@ def main() -> int:
         "choose": samples(wanted, wanted.choose),
         "check": samples(wanted, wanted.check),
         "check again": samples(wanted, wanted.check_again),
+        "blind": samples(wanted, wanted.blind, whole_only=True),
         "real": real(wanted),
     }
     for part, own in parts.items():

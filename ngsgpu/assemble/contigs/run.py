@@ -24,7 +24,7 @@ from ngsgpu.assemble.contigs.pieces import DEPTH_UNIT, Paths, Pieces, pieces_of,
 from ngsgpu.assemble.contigs.places import place_reads
 from ngsgpu.assemble.contigs.reads import Reads, load_reads
 from ngsgpu.assemble.contigs.scaffolds import scaffold_fasta, scaffolds_of
-from ngsgpu.assemble.contigs.votes import corrected, lone_ends, votes_on
+from ngsgpu.assemble.contigs.votes import corrected, corrected_paths, lone_ends, votes_on
 from ngsgpu.assemble.contigs.walks import unsure_links
 from ngsgpu.assemble.pipeline import compacted, plan_steps, solid_of
 from ngsgpu.assemble.stats import sizes_of
@@ -358,7 +358,10 @@ def _bridged(
     joins = [join if join.closed else _over(join, cuts) for join in joins]
     dead = np.diff(pieces.link_starts).reshape(-1, 2)[:, ::-1] == 0
     pieces = without_ends(pieces, np.where(dead, cuts, 0))
-    return pieces, bridged(pieces, joins), insert, joins, np.where(dead, 0, cuts)
+    paths = bridged(pieces, joins)
+    if is_low:
+        pieces = corrected_paths(pieces, paths, reads, threads)
+    return pieces, paths, insert, joins, np.where(dead, 0, cuts)
 
 
 def _over(join: Join, cuts: NDArray[np.int64]) -> Join:

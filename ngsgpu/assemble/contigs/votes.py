@@ -12,8 +12,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.assemble.contigs.pieces import Pieces
-from ngsgpu.assemble.contigs.places import Places
+from ngsgpu.assemble.contigs.pieces import Paths, Pieces, spell
+from ngsgpu.assemble.contigs.places import Places, place_reads
 from ngsgpu.assemble.contigs.reads import Reads, unpack
 from ngsgpu.jit import njit
 from ngsgpu.pool import map_all
@@ -44,6 +44,13 @@ class Votes:
     keys: NDArray[np.int64]
     times: NDArray[np.int64]
     agree: NDArray[np.int64]
+
+    def others(self) -> NDArray[np.int64]:
+        """Reads that have another base than each of ``keys``: int64[n]."""
+        place = self.keys >> 2
+        against = np.zeros(len(self.agree), dtype=np.int64)
+        np.add.at(against, place, self.times)
+        return self.agree[place] + against[place] - self.times
 
 
 def votes_on(pieces: Pieces, reads: Reads, places: Places, threads: int) -> Votes:
@@ -99,13 +106,84 @@ def corrected(pieces: Pieces, votes: Votes) -> Pieces:
     for piece in np.flatnonzero(linked[1::2]).tolist():
         free[pieces.starts[piece] : pieces.starts[piece] + overlap] = False
     place = votes.keys >> 2
-    against = np.zeros(len(pieces.bases), dtype=np.int64)
-    np.add.at(against, place, votes.times)
-    others = votes.agree[place] + against[place] - votes.times
-    better = free[place] & (votes.times >= _LEAST) & (votes.times > _RATIO * others)
+    better = free[place] & (votes.times >= _LEAST) & (votes.times > _RATIO * votes.others())
     bases = pieces.bases.copy()
     bases[place[better]] = votes.keys[better] & 3
     return replace(pieces, bases=bases)
+
+
+def corrected_paths(pieces: Pieces, paths: Paths, reads: Reads, threads: int) -> Pieces:
+    """The graph with the bases for which the reads on its paths speak, across links as well.
+
+    What one read says gives way to two. Bases of pieces that are in several places stay, and those
+    shared with a piece that is not next to theirs on the path.
+
+    Args:
+        pieces: the graph.
+        paths: through it.
+        reads: the reads.
+        threads: number of threads; does not affect the result.
+    """
+    if not len(paths):
+        return pieces
+    whole, begins = _along(pieces, paths)
+    votes = votes_on(whole, reads, place_reads(whole, reads, len(reads), threads), threads)
+    others = votes.others()
+    better = (votes.times >= _LEAST) & ((votes.times > _RATIO * others) | (others == 1))
+    bases = pieces.bases.copy()
+    steps, sizes = paths.steps, pieces.lengths[paths.steps >> 1]
+    single = np.bincount(steps >> 1, minlength=len(pieces))[steps >> 1] == 1
+    left, right = _closed(pieces, paths)
+    for key in votes.keys[better].tolist():
+        place, code = key >> 2, key & 3
+        # The steps of a path are in order, and the bases where two overlap are in both.
+        first = int(np.searchsorted(begins + sizes, place, side="right"))
+        last = int(np.searchsorted(begins, place, side="right"))
+        own = np.arange(first, last)
+        at = place - begins[own]
+        shared = (left[own] & (at < pieces.k - 1)) | (
+            right[own] & (at >= sizes[own] - (pieces.k - 1))
+        )
+        if single[own].all() and not shared.any():
+            for d, i in zip(steps[own].tolist(), at.tolist(), strict=True):
+                turns = d & 1
+                begin, end = pieces.starts[d >> 1], pieces.starts[(d >> 1) + 1]
+                bases[end - 1 - i if turns else begin + i] = 3 - code if turns else code
+    return replace(pieces, bases=bases)
+
+
+def _along(pieces: Pieces, paths: Paths) -> tuple[Pieces, NDArray[np.int64]]:
+    """The paths as pieces without links, and where each step begins in all their bases.
+
+    Args:
+        pieces: the graph.
+        paths: through it.
+    """
+    overlap = pieces.k - 1
+    sizes = pieces.lengths[paths.steps >> 1]
+    own = sizes - overlap
+    own[paths.starts[:-1]] += overlap
+    ends = np.cumsum(own)
+    starts = np.concatenate([[0], ends[paths.starts[1:] - 1]])
+    bases = np.empty(int(starts[-1]), dtype=np.uint8)
+    spell(pieces.bases, pieces.starts, overlap, paths.starts, paths.steps, starts, bases)
+    none = np.zeros(2 * len(paths) + 1, dtype=np.int64)
+    depths = np.zeros(len(paths), dtype=np.int64)
+    return Pieces(pieces.k, bases, starts, depths, none, none[:0]), ends - sizes
+
+
+def _closed(pieces: Pieces, paths: Paths) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Whether the begin and the end of each step have links to other steps than the next one."""
+    steps = paths.steps
+    number = np.diff(pieces.link_starts)
+    left, right = number[steps ^ 1] > 0, number[steps] > 0
+    inner = np.ones(len(steps), dtype=np.bool_)
+    inner[paths.starts[1:] - 1] = False
+    for row in np.flatnonzero(inner & (number[steps] == 1)).tolist():
+        after = int(steps[row + 1])
+        if pieces.links[pieces.link_starts[steps[row]]] == after and number[after ^ 1] == 1:
+            right[row] = left[row + 1] = False
+    return left, right
 
 
 def lone_ends(

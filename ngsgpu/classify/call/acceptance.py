@@ -3,9 +3,12 @@
 For each read:
 
 1. If an accepted candidate is near the best, rejected ones are ignored, and so are accepted ones
-   of species with less than a third of the reads of another species near the best. The read is
-   called as usual, at species level only if the fraction of its k-mers is at least 0.16 of the
-   evidence for the species.
+   of species with less than a third of the reads of another species near the best. But those of
+   another genus than the best one that is left are not if they have as many hits (where that has
+   up to ``few_hits`` one less, from ``many_hits`` on one more) and their species would pass if no
+   relative explained it: they raise the call above both genera, since the read may come from
+   either. The read is called as usual, at species level only if the fraction of its k-mers is at
+   least 0.16 of the evidence for the species.
 2. Otherwise it is called as usual, but at the next rank of the lineage above species. If the genera
    of all near candidates are rejected as well, it is not called at genus level either. Below
    ``doubtful_confidence`` it stays unclassified.
@@ -39,11 +42,13 @@ class Acceptance(NamedTuple):
         level: uint8[t], see ``ACCEPTED``.
         reads: int64[t], reads of the species; -1 of those without one.
         least: int32[t], fraction of shared k-mers that a call at species level needs, millionths.
+        passes: uint8[t], whether the species was accepted, or would be if no relative explained it.
     """
 
     level: NDArray[np.uint8]
     reads: NDArray[np.int64]
     least: NDArray[np.int32]
+    passes: NDArray[np.uint8]
 
 
 @njit(nogil=True, cache=True, inline="always")
@@ -61,7 +66,7 @@ def reaches(hits: Integer, expected: Integer, rules: QueryRules, least: Integer)
 @njit(nogil=True, cache=True)
 def near_to(hits: Integer, rules: QueryRules) -> Integer:
     """Hits, in millionths, above which candidates are near one with ``hits``."""
-    margin = rules.near_hits + (hits <= rules.few_hits)
+    margin = rules.near_hits + (hits <= rules.few_hits) - (hits >= rules.many_hits)
     return (np.int64(hits) - margin) * rules.difference
 
 
@@ -114,19 +119,25 @@ def weigh(
     best: CandidateArrays,
     accepted: Acceptance,
     rules: QueryRules,
+    target_node: NDArray[np.int32],
+    lineages: NDArray[np.int32],
     acceptance: NDArray[np.uint8],
 ) -> None:
     """Drop candidates of rejected and of rare species if there are others near the best.
+
+    The best of those that stay comes first, also if one of another genus has more hits.
 
     Args:
         best: candidates of the reads; changed.
         accepted: species of the sample that were accepted or rejected.
         rules: thresholds of the queries.
+        target_node: int32[t].
+        lineages: int32[nodes, ranks].
         acceptance: uint8[n], output: the highest acceptance of those near the best; ``ACCEPTED``
             for reads without candidates.
     """
-    target, hits, window_begin, window_end, taxon = best
-    level, reads, _ = accepted
+    target, hits = best.target, best.hits
+    level, reads, _, passes = accepted
     most = target.shape[1]
     for i in range(target.shape[0]):
         acceptance[i] = ACCEPTED
@@ -143,21 +154,49 @@ def weigh(
         if near < ACCEPTED:
             continue
         most_reads = most_reads_near(target[i], hits[i], level, reads, rules)
+        first: Integer = 0
+        while not stays(target[i, first], level, reads, most_reads):
+            first += 1
+        for j in range(first, 0, -1):
+            _exchange(best, i, j, j - 1)
+        genus = genus_of(target[i, 0], target_node, lineages)
+        enough = hits[i, 0] - (hits[i, 0] <= rules.few_hits) + (hits[i, 0] >= rules.many_hits)
         place = 0
         for j in range(most):
             own = target[i, j]
-            if own < 0 or level[own] < ACCEPTED or 0 <= reads[own] * TIMES_LESS < most_reads:
-                continue
-            target[i, place] = own
-            hits[i, place] = hits[i, j]
-            window_begin[i, place] = window_begin[i, j]
-            window_end[i, place] = window_end[i, j]
-            if taxon.shape[1] == most:
-                taxon[i, place] = taxon[i, j]
-            place += 1
+            if own < 0:
+                break
+            is_rival = hits[i, j] >= enough and passes[own] != 0
+            is_rival &= genus_of(own, target_node, lineages) != genus
+            if is_rival or stays(own, level, reads, most_reads):
+                _exchange(best, i, place, j)
+                place += 1
         for j in range(place, most):
             target[i, j] = -1
             hits[i, j] = 0
+
+
+@njit(nogil=True, cache=True, inline="always")
+def stays(target, level, reads, most_reads):  # type: ignore[no-untyped-def]
+    """Whether a candidate is of an accepted species that is not much rarer than another."""
+    return level[target] >= ACCEPTED and not 0 <= reads[target] * TIMES_LESS < most_reads
+
+
+@njit(nogil=True, cache=True, inline="always")
+def genus_of(target, target_node, lineages):  # type: ignore[no-untyped-def]
+    """The genus of a reference sequence, or -1."""
+    node = target_node[target]
+    return np.int64(lineages[node, GENUS]) if node >= 0 else np.int64(-1)
+
+
+@njit(nogil=True, cache=True)
+def _exchange(best: CandidateArrays, read: Integer, one: Integer, other: Integer) -> None:
+    """Exchange two candidates of a read."""
+    if one == other:
+        return
+    for values in best:
+        if values.shape[1] > 0:
+            values[read, one], values[read, other] = values[read, other], values[read, one]
 
 
 @njit(nogil=True, cache=True)

@@ -63,7 +63,7 @@ def call_block(
 
 _NO_TARGETS: Final = np.zeros(0, dtype=np.uint8)
 _ALL_ACCEPTED: Final = Acceptance(
-    _NO_TARGETS, np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int32)
+    _NO_TARGETS, np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int32), _NO_TARGETS
 )
 
 
@@ -83,7 +83,7 @@ def _call_all(  # type: ignore[no-untyped-def]
     expected = expected_hits(length1, length2, kmer, scale)
     acceptance = np.empty(queries, dtype=np.uint8)
     if accepted.level.size > 0:
-        weigh(best, accepted, rules, acceptance)
+        weigh(best, accepted, rules, target_node, lineages, acceptance)
     place = np.empty(queries, dtype=np.int64)
     call_queries(
         best, expected, lineages, node_rank, target_node, kept, accepted.least, rules, call, place

@@ -13,8 +13,10 @@ can. So, before reads are called:
    fraction of the features it is estimated as in ``few_features``. The identity of the species
    to its references is (evidence / c) ** (1 / k), where c allows for errors in reads: the highest
    evidence of a species with many reads, at least 0.8, or what ``read_errors`` says.
-3. A species of at least ``species_identity`` passes. A species that shares more of its reads with
-   others than it has alone, half of them or more with another species of its family that passes,
+3. A species of at least ``species_identity`` passes; the class of the evidence has to reach it
+   with its upper end. A species that shares more than three times as many of its reads with others
+   as it has alone (in a database with a fraction of the features, where only ties count as shared,
+   more than it has alone), half of them or more with another species of its family that passes,
    and a third or less as many alone as that one, is explained by it and does not: its reads come
    from sequences that a strain of the other species has in common with it. Nor does one with few
    reads (10, or a 500th of all). A genus is accepted if a species of at least ``genus_identity``
@@ -65,6 +67,7 @@ _MIDDLES: Final = np.minimum(
     (2 * np.arange(SHARES) + 1) * (PER_MILLION // (2 * (SHARES - 1))), PER_MILLION
 )
 """Of the bins, in millionths."""
+_HALF_BIN: Final = PER_MILLION // (2 * (SHARES - 1))
 _SHARES: Final = tuple((_MIDDLES / PER_MILLION).tolist())
 
 LEAST_KEPT: Final = 800_000
@@ -78,6 +81,9 @@ FEW: Final = 500
 its species has half of that."""
 TIMES_MORE: Final = 3
 """Times as many reads alone as of another species are those of a species that explains it."""
+TIMES_SHARED: Final = 3
+"""Times as many reads shared with others as alone are those of a species that may be explained;
+once where only ties are near the best."""
 LEAST_PERCENT: Final = 16
 """Per cent of the evidence for a species that a read needs for a call at this level."""
 
@@ -245,7 +251,7 @@ class SpeciesEvidence:
         kept, total = self.kept_by_errors(parameters, kmer), int(reads.sum())
 
         def at_least(identity: float) -> NDArray[np.bool_]:
-            return medians * PER_MILLION >= round(identity**kmer * PER_MILLION) * kept
+            return (medians + _HALF_BIN) * PER_MILLION >= round(identity**kmer * PER_MILLION) * kept
 
         enough = (reads >= ENOUGH_READS) | (reads * FEW >= total)
         passes = (reads > 0) & enough & at_least(parameters.species_identity)
@@ -283,22 +289,24 @@ class SpeciesEvidence:
         found = self.findings(parameters, kmer)
         own = np.maximum(self.species, 0)
 
-        def of_targets(values: NDArray[np.int64], otherwise: int) -> NDArray[np.int64]:
+        def of_targets(values: NDArray[Any], otherwise: int) -> NDArray[Any]:
             return np.where(self.species < 0, otherwise, values[own] if len(values) else 0)
 
         return Acceptance(
             of_targets(found.levels, ACCEPTED).astype(np.uint8),
             of_targets(found.reads, -1).astype(np.int64),
             of_targets(found.medians * LEAST_PERCENT // 100, 0).astype(np.int32),
+            of_targets((found.levels == ACCEPTED) | found.explained, 1).astype(np.uint8),
         )
 
     def _explained(self, passes: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """Species that a relative explains, and those that only one of another genus does."""
         own, shared = self.counts[:, OWN], self.counts[:, SHARED]
         partners = np.arange(len(own)) % PARTNERS
+        least = own if self.is_thin else TIMES_SHARED * own
         explained = np.zeros(len(own), dtype=np.bool_)
         by_other = np.zeros(len(own), dtype=np.bool_)
-        for at in np.flatnonzero(passes & (own < shared) & (self._family >= 0)).tolist():
+        for at in np.flatnonzero(passes & (least < shared) & (self._family >= 0)).tolist():
             relatives = passes & (self._family == self._family[at])
             relatives &= (own >= TIMES_MORE * own[at]) & (own > own[at])
             relatives &= 2 * self.counts[at, SHARED_WITH + partners] >= shared[at]

@@ -8,6 +8,7 @@ constexpr int kPartners = 32, kColumns = kSharedWith + kPartners;
 
 // As in few_features.py.
 constexpr int kLeastHits = 2, kExact = 16, kOfExact = kExact * (kExact - 1) / 2;
+constexpr int64_t kNever = int64_t(1) << 40;  // as in params/calls.py
 constexpr int kSteps = 20, kFirstGroup = 24, kGroups = 4;
 
 __device__ __forceinline__ int class_of(int features, int hits) {
@@ -52,6 +53,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     if (is_thin) {
         rules.near_hits = 1;
         rules.few_hits = 0;
+        rules.many_hits = kNever;
     }
     const uint32_t step = gridDim.x * kThreads;
     int64_t features = 0, all_expected = 0;

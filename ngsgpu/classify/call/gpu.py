@@ -17,8 +17,8 @@ from ngsgpu.device.cuda.structs import Struct
 from ngsgpu.device.pinned import to_device
 
 KERNELS: Final = KernelModule("ngsgpu.classify.call", "first_pass.cu")
-_CALL_RULES: Final = ("min_hits", "near_hits", "few_hits", "unit", "chance", "difference",
-                      "confidence", "species_confidence", "lowest", "highest",
+_CALL_RULES: Final = ("min_hits", "near_hits", "few_hits", "many_hits", "unit", "chance",
+                      "difference", "confidence", "species_confidence", "lowest", "highest",
                       "best_alone")  # fmt: skip
 
 RULES: Final = Struct(__name__, "Rules", {
@@ -29,6 +29,7 @@ RULES: Final = Struct(__name__, "Rules", {
     "level": "const uint8_t*",
     "reads": "const int64_t*",
     "least": "const int32_t*",
+    "passes": "const uint8_t*",
     **dict.fromkeys(("nodes", "targets", "ranks", "doubtful_confidence", "kmer", "per_window",
                      *_CALL_RULES), "int64_t"),
 })  # fmt: skip

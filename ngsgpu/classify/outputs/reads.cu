@@ -125,16 +125,13 @@ extern "C" __global__ void __launch_bounds__(kThreads)
             expected_hits(rules, sizes[queries + query], sizes[2 * queries + query]);
         const int acceptance = rules.level ? acceptance_of(row, most, rules) : kAccepted;
         const bool near = rules.level && acceptance == kAccepted;
-        const int64_t most_reads = near ? most_reads_near(row, most, rules) : -1;
-        int place = 0;
-        while (place < most && row[place].x >= 0 &&
-               !counts(row[place].x, kept, rules, near, most_reads))
-            ++place;
+        const Counting which = counting_of(row, most, rules, kept, near);
+        const int start = start_of(row, most, which, rules);
         Candidate best = {-1, 0, 0, 0};
         int call = -1;
-        if (place < most && row[place].x >= 0) {
-            best = row[place];
-            call = call_query(row, most, place, expected, rules, kept, near, most_reads);
+        if (start >= 0) {
+            best = row[start];
+            call = call_query(row, most, start, expected, rules, which);
             if (call >= 0 && acceptance < kAccepted)
                 call = raise_call_rank(call, acceptance, best.y, expected, rules);
         }

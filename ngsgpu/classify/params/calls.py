@@ -12,6 +12,8 @@ from ngsgpu.taxonomy.ranks import RANK_CODES, RANKS
 
 PER_MILLION: Final = 1_000_000
 
+NEVER: Final = 1 << 40
+"""More hits than a query has."""
 _FEW_KEPT: Final = ALL_KEYS >> 2
 """A quarter: four features of a read of 100 bases, in the mean."""
 
@@ -25,6 +27,7 @@ class QueryRules(NamedTuple):
     min_hits: int
     near_hits: int
     few_hits: int
+    many_hits: int
     unit: int
     chance: int
     difference: int
@@ -37,7 +40,7 @@ class QueryRules(NamedTuple):
 
     def by_ties(self) -> QueryRules:
         """The same, but only candidates with as many hits are near the best."""
-        return self._replace(near_hits=1, few_hits=0)
+        return self._replace(near_hits=1, few_hits=0, many_hits=NEVER)
 
     def span_of(self, *, paired: bool) -> int:
         """Bases that a query may span, if it does not have more: single reads have no insert."""
@@ -64,7 +67,8 @@ class QueryParameters:
         1.0,
         "X",
         "Ignore candidates that trail the best one by more than this fraction of its hits above "
-        "2, of up to 6 hits above 3 (above --min-hits without --species-identity).",
+        "2, of up to 6 hits above 3, from 24 on above 1 (above --min-hits without "
+        "--species-identity).",
         least=0,
         most=1,
     )
@@ -72,6 +76,7 @@ class QueryParameters:
         None, "Hits of the best candidate from which `hit_difference` counts.", least=1
     )
     few_hits: int = value(0, "Hits of the best candidate up to which it must lead by one more.")
+    many_hits: int = value(NEVER, "Hits of the best candidate from which it must lead by one less.")
     confidence: float = option(
         0.05,
         "X",
@@ -139,6 +144,10 @@ class QueryParameters:
             return self.hits_needed(sketch)
         return self.near_hits if sketch.kept >= _FEW_KEPT else -(-self.near_hits // 2)
 
+    def hits_many(self, sketch: SketchParameters) -> int:
+        """``many_hits`` for such sketches: those equal to the best stay near it."""
+        return self.many_hits if self.hits_near(sketch) > 1 else NEVER
+
 
 METACACHE_SKETCH: Final = SketchParameters(sketch=16)
 """Windows and sketches of MetaCache's databases."""
@@ -153,5 +162,7 @@ METACACHE_CALLS: Final = QueryParameters(
 )
 """With these, and its sketches, calls are MetaCache's."""
 
-CALLS_BY_EVIDENCE: Final = QueryParameters(near_hits=2, few_hits=6, species_confidence=0.0)
+CALLS_BY_EVIDENCE: Final = QueryParameters(
+    near_hits=2, few_hits=6, many_hits=24, species_confidence=0.0
+)
 """For calls by the identity of the species in a sample; see ``ngsgpu.classify.call.evidence``."""

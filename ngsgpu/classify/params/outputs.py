@@ -35,7 +35,7 @@ class EvidenceParameters:
         most=1,
     )
     doubtful_confidence: float = option(
-        0.1,
+        0.05,
         "X",
         "With --species-identity: minimum fraction of shared k-mers for reads without an accepted "
         "species among their candidates.",

@@ -112,6 +112,7 @@ class Engine:
             min_hits=parameters.hits_needed(self.sketch),
             near_hits=parameters.hits_near(self.sketch),
             few_hits=parameters.few_hits * self.sketch.kept // ALL_KEYS,
+            many_hits=parameters.hits_many(self.sketch),
             unit=scale.unit,
             chance=scale.chance,
             difference=round(parameters.hit_difference * PER_MILLION),

@@ -157,6 +157,8 @@ class Oracle:
         near = parameters.hits_near(self.sketch)
         if best[0][1] <= math.floor(parameters.few_hits * Fraction(self.sketch.fraction)):
             near += 1
+        if best[0][1] >= parameters.hits_many(self.sketch):
+            near -= 1
         threshold = (best[0][1] - near) * parameters.hit_difference
         taxonomy = any(self.lineages)
         for other, hits, _, _ in best[1:] if taxonomy or parameters.ties == "ambiguous" else []:

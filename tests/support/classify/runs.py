@@ -115,4 +115,5 @@ QUERY = [
     QueryParameters(species_confidence=0.5, candidates=3),
     QueryParameters(lowest="genus", highest="phylum", min_hits=1),
     QueryParameters(insert_size=500, min_hits=1, confidence=0.5),
+    QueryParameters(near_hits=2, few_hits=4, many_hits=12),
 ]
