@@ -4,6 +4,7 @@
 
 constexpr int MAX_AGREEING = 16;  // of ngsgpu/align/msa.py
 constexpr int RARE_READS = 8;     // of ngsgpu/align/alleles.py
+constexpr int CARRIES_RARE = 1, SHOWS_RARE = 2, LACKS_RARE = 4;  // of the same
 
 // Distinct values, of which a limit suffices; one per lane.
 struct Distinct {
@@ -116,12 +117,26 @@ __device__ __forceinline__ bool is_rare_allele(const Msa& msa, int position) {
            q20_reads(msa, column, own) <= RARE_READS;
 }
 
-// Whether any position of the anchor has a rare allele. The block calls it together.
-__device__ bool has_rare_allele(const Msa& msa, int thread, int threads) {
-    bool rare = false;
-    for (int position = thread; position < msa.length; position += threads)
-        rare = rare || is_rare_allele(msa, position);
-    return __syncthreads_or(rare);
+// CARRIES_RARE, SHOWS_RARE and LACKS_RARE, those that are true of the anchor. The block calls it
+// together.
+__device__ int rare_alleles_of(const Reads& reads, const Weight* weights, const Msa& msa,
+                               const uint8_t* qualities, int thread, int threads) {
+    int found = 0;
+    for (int position = thread; position < msa.length; position += threads) {
+        const int column = position + msa.margin, alleles = msa.alleles[column];
+        if (alleles == 0 || ((msa.ambiguous[position >> 5] >> (position & 31)) & 1)) continue;
+        const int own = msa.anchor[position];
+        const bool good =
+            weights[quality_code(qualities, int(reads.quality_bits), position)] >= Q20_WEIGHT;
+        for (int base = 0; base < 4; ++base) {
+            if (!((alleles >> base) & 1) || q20_reads(msa, column, base) > RARE_READS) continue;
+            if (base == own) found |= CARRIES_RARE | (good ? SHOWS_RARE : 0);
+            else if (good && own == msa.consensus[column]) found |= LACKS_RARE;
+        }
+    }
+    return (__syncthreads_or(found & CARRIES_RARE) ? CARRIES_RARE : 0) |
+           (__syncthreads_or(found & SHOWS_RARE) ? SHOWS_RARE : 0) |
+           (__syncthreads_or(found & LACKS_RARE) ? LACKS_RARE : 0);
 }
 
 // What the reads that share a rare allele with the anchor say of its base at a position: -1 if one

@@ -23,6 +23,13 @@ from ngsgpu.readset.cpu import quality_code, quality_start, read_length
 RARE_READS = 8
 """Q20 reads of a rare allele, at most; another one of its strain may stand in a single read."""
 
+# What the columns with rare alleles say of an anchor.
+CARRIES_RARE = 1
+SHOWS_RARE = 2
+"""Carries one at Q20 or above."""
+LACKS_RARE = 4
+"""Has the consensus where others carry one, at Q20 or above."""
+
 
 @njit(nogil=True, cache=True)
 def reads_needed(rules: Rules, depth: Integer) -> Integer:
@@ -176,14 +183,42 @@ def is_rare_allele(
 
 
 @njit(nogil=True, cache=True)
-def has_rare_allele(
-    rules: Rules, length: Integer, ambiguous: NDArray[np.uint8], columns: Columns
-) -> bool:
-    """Whether any position of the anchor has a rare allele."""
-    position = 0
-    while position < length and not is_rare_allele(rules, ambiguous, columns, position):
-        position += 1
-    return bool(position < length)
+def rare_alleles_of(
+    reads: ReadArrays,
+    weights: NDArray[np.int32],
+    rules: Rules,
+    anchor: Integer,
+    ambiguous: NDArray[np.uint8],
+    columns: Columns,
+) -> int:
+    """``CARRIES_RARE``, ``SHOWS_RARE`` and ``LACKS_RARE``, those that are true of the anchor.
+
+    Args:
+        reads: the reads.
+        weights: of each quality code.
+        rules: of the run.
+        anchor: number of the read.
+        ambiguous: uint8, by position, whether the base of the anchor is not known.
+        columns: of the anchor, with alleles.
+    """
+    quality = quality_start(reads, anchor)
+    found = 0
+    for position in range(read_length(reads, anchor)):
+        column = position + rules.margin
+        if columns.alleles[column] == 0 or ambiguous[position]:
+            continue
+        own = columns.anchor[position]
+        is_good = weights[quality_code(reads, quality, position)] >= Q20_WEIGHT
+        for base in range(4):
+            if (columns.alleles[column] >> base) & 1 == 0:
+                continue
+            if q20_reads(columns.sums, column, base) > RARE_READS:
+                continue
+            if base == own:
+                found |= CARRIES_RARE | (SHOWS_RARE if is_good else 0)
+            elif is_good and own == columns.consensus[column]:
+                found |= LACKS_RARE
+    return found
 
 
 @njit(nogil=True, cache=True)

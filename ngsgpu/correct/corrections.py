@@ -10,8 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.correct.forests.forest import Second
+from ngsgpu.correct.rules.one_strain import in_fragment
 from ngsgpu.correct.rules.witnesses import Asker, keep_witnessed
-from ngsgpu.correct.workspace import DOUBTFUL, EDIT_BITS, HIGH_QUALITY, LOW_QUALITY, OF_RARE_STRAIN
+from ngsgpu.correct.workspace import (
+    CLASS,
+    DOUBTFUL,
+    EDIT_BITS,
+    HIGH_QUALITY,
+    LOW_QUALITY,
+    OF_RARE_STRAIN,
+)
 from ngsgpu.io.output.edits import Edits
 from ngsgpu.jit import njit
 
@@ -166,8 +174,8 @@ class CorrectionCollector:
 
 
 def are_of_class(classes: Any, which: int) -> Any:
-    """Whether reads are of a class, with a rare allele or without; arrays of NumPy's or CuPy's."""
-    return (classes == which) | (classes == which + OF_RARE_STRAIN)
+    """Whether reads are of a class, whatever alleles they have; arrays of NumPy's or CuPy's."""
+    return (classes & CLASS) == which
 
 
 def settle_doubtful(
@@ -186,9 +194,7 @@ def settle_doubtful(
         classes: uint8[reads], with ``OF_RARE_STRAIN``.
         paired: whether mates follow each other.
     """
-    rare = classes >= OF_RARE_STRAIN
-    if paired:
-        rare = np.repeat(rare[0::2] | rare[1::2], 2)
+    rare = in_fragment(classes, OF_RARE_STRAIN, paired)
     concerned = np.flatnonzero(rare & (count > 0))
     for begin in range(0, len(concerned), READS_AT_ONCE):
         _leave_out(start, count, edits, concerned[begin : begin + READS_AT_ONCE])

@@ -18,7 +18,7 @@ from ngsgpu.align.alignment import (
     mark_compared,
     mark_mates,
 )
-from ngsgpu.align.alleles import find_alleles, has_rare_allele
+from ngsgpu.align.alleles import CARRIES_RARE, find_alleles, rare_alleles_of
 from ngsgpu.align.gap import find_gap
 from ngsgpu.align.rules import Rules
 from ngsgpu.correct.forests import features
@@ -36,7 +36,7 @@ from ngsgpu.correct.workspace import (
     KEPT,
     LOW,
     LOW_QUALITY,
-    OF_RARE_STRAIN,
+    RARE_BITS,
     REFINED_AWAY,
     Workspace,
 )
@@ -145,7 +145,8 @@ def correct_anchor(
     )
     replace, high = classify(rules, work.columns, length)
     mark_ambiguous(ambiguous_bases, anchor, 1, work.ambiguous)
-    rare = has_rare_allele(rules, length, work.ambiguous, work.columns)
+    carried = rare_alleles_of(reads, weights, rules, anchor, work.ambiguous, work.columns)
+    rare = carried & CARRIES_RARE != 0
     gap = find_gap(rules, work.columns, length)
     forest = work.forests.anchor
     if forest.threshold != NO_FOREST or work.forests.candidate.threshold != NO_FOREST:
@@ -197,8 +198,7 @@ def correct_anchor(
     work.edit_ends[record, 0] = end
     work.edit_ends[record, 1] = complete
     work.classes[record] = HIGH_QUALITY if high or gap[2] else LOW_QUALITY
-    if rare:
-        work.classes[record] |= OF_RARE_STRAIN
+    work.classes[record] |= carried << RARE_BITS
     return record + 1, complete, vote
 
 

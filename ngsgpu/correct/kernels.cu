@@ -11,7 +11,8 @@
 #include "ngsgpu/readset/unknown.cuh"
 
 constexpr int MIN_BLOCKS = 4;  // a multiprocessor; 5 leave too few registers, measured
-constexpr uint8_t HIGH_QUALITY = 1, LOW_QUALITY = 2, OF_RARE_STRAIN = 4;
+constexpr uint8_t HIGH_QUALITY = 1, LOW_QUALITY = 2;
+constexpr int RARE_BITS = 2;
 
 // Mark which of the anchor's bases are not known: bit position of ``ambiguous``.
 __device__ void mark_ambiguous(const AmbiguousBases& all, int64_t anchor, int length,
@@ -115,7 +116,9 @@ __device__ void correct_anchor(const Reads& reads, const AmbiguousBases& all_amb
     const uint8_t* qualities = reads.qualities + quality_start(reads, anchor);
     count_errors(reads, weights, msa, qualities, block, thread);
     const bool alleles = find_alleles(reads, weights, rules, anchor, c, msa, thread, blockDim.x);
-    const bool rare = alleles && has_rare_allele(msa, thread, blockDim.x);
+    const int carried =
+        alleles ? rare_alleles_of(reads, weights, msa, qualities, thread, blockDim.x) : 0;
+    const bool rare = carried & CARRIES_RARE;
     const Gap gap = find_gap(rules, msa, &block.gap, thread, blockDim.x);
     const bool by_forest = (!high || crowded) && block.forests[0].threshold != NO_FOREST;
     const bool vote_by_forest = high && block.forests[1].threshold != NO_FOREST;
@@ -145,7 +148,7 @@ __device__ void correct_anchor(const Reads& reads, const AmbiguousBases& all_amb
                 results.complete_hash[anchor] = hash;
             } else {
                 results.classes[anchor] = (high || gap.shift ? HIGH_QUALITY : LOW_QUALITY) |
-                                          (rare ? OF_RARE_STRAIN : 0);
+                                          uint8_t(carried << RARE_BITS);
                 results.edit_start[anchor] = block.edit_at;
                 results.edit_count[anchor] = uint16_t(edits);
                 if (!high) results.edit_hash[anchor] = hash;

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.align.alignment import Alignments
+from ngsgpu.align.alleles import CARRIES_RARE, LACKS_RARE, SHOWS_RARE
 from ngsgpu.align.msa import Columns
 from ngsgpu.correct.forests.features import MOST_FEATURES, Samples
 from ngsgpu.correct.forests.forest import Forests, without_forests
@@ -18,8 +19,14 @@ from ngsgpu.minhash.params import MAX_ENTRIES
 HIGH_QUALITY = 1
 LOW_QUALITY = 2
 
-OF_RARE_STRAIN = 4
-"""Is added to the class of a read that carries a rare allele."""
+CLASS = 3
+"""Bits of the class."""
+
+# What ``align.alleles.rare_alleles_of`` says of a read, beside its class.
+RARE_BITS = 2
+OF_RARE_STRAIN = CARRIES_RARE << RARE_BITS
+OF_RARE_SURELY = SHOWS_RARE << RARE_BITS
+OF_OTHERS = LACKS_RARE << RARE_BITS
 
 DOUBTFUL = np.uint32(1 << 31)
 """Bit of an edit that is left out if the read or its mate is of a rare strain: it may change a
@@ -81,7 +88,7 @@ class Workspace(NamedTuple):
         edit_ends: int64[., 2], ends in ``edits`` of the two corrections of each of them.
         edit_hashes: uint64[., 2], hashes of the two corrected sequences (low quality only).
         classes: uint8, ``HIGH_QUALITY`` or ``LOW_QUALITY`` of each of them, and
-            ``OF_RARE_STRAIN``.
+            ``OF_RARE_STRAIN``, ``OF_RARE_SURELY`` and ``OF_OTHERS``.
         vote_reads: uint32, reads voted on.
         vote_hashes: uint64, hash of the sequence each vote is for.
         counters: int64[COUNTERS].

@@ -10,7 +10,7 @@ import pytest
 from ngsgpu.correct import CorrectionParameters, MinhashParameters, RunOptions, correct_reads
 from ngsgpu.correct.rules import cpu_witnesses
 from ngsgpu.correct.rules.cpu_witnesses import ReadAsker
-from ngsgpu.correct.rules.witnesses import Asker, keep_witnessed, witnessed_bases
+from ngsgpu.correct.rules.witnesses import OWN, Asker, keep_witnessed, shown_by_others
 from ngsgpu.correct.workspace import ASKED, DOUBTFUL, GOOD, HIGH_QUALITY, OF_RARE_STRAIN
 from ngsgpu.readset import ReadSet
 from ngsgpu.readset.fill import fill_unknown
@@ -18,7 +18,7 @@ from tests.support.correct.alignment import make_reads
 from tests.support.correct.bench import edits_of
 from tests.support.correct.scenarios import Scenario
 from tests.support.correct.whole import assert_equal
-from tests.support.correct.witnesses import is_witnessed, length_of_kmers
+from tests.support.correct.witnesses import is_contradicted, is_witnessed, length_of_kmers
 
 LENGTH = 100
 VARIANT = 90
@@ -61,16 +61,24 @@ def test_witnesses_equal_the_oracle(
     monkeypatch.setattr(cpu_witnesses, "KMERS_AT_A_TIME", random.choice([1, 7, 10_000]))
     reads = ReadSet.from_sequences(letters, qualities, paired=paired, quality_bits=bits)
     fill_unknown(reads)
-    bases = [(read, at) for read, own in enumerate(letters) for at in range(len(own))]
-    found = witnessed_bases(
-        _asker(backend, reads),
-        np.array([read for read, _ in bases], np.uint32),
-        np.array([at for _, at in bases], np.int32),
-        length_of_kmers(reads.bases),
-    )
+    asker, k = _asker(backend, reads), length_of_kmers(reads.bases)
+    places = [(read, at) for read, own in enumerate(letters) for at in range(len(own))]
+    owner, positions = (np.array(own) for own in zip(*places, strict=True))
+    owner, positions = owner.astype(np.uint32), positions.astype(np.int32)
+    own = asker.kmers(owner, positions, np.full(len(owner), OWN, np.uint8), k)
     known = make_reads(letters, qualities, bits)
-    expected = [is_witnessed(known, paired, read, at) for read, at in bases]
-    assert found.tolist() == expected
+    expected = [is_witnessed(known, paired, *place) for place in places]
+    assert shown_by_others(asker, owner, own, k).tolist() == expected
+    assert own.qualities.tolist() == [known[read].score(at) for read, at in places]
+    bases = random.choices(range(4), k=len(places))
+    among = np.array([random.random() < 0.5 for _ in letters])
+    instead = asker.kmers(owner, positions, np.array(bases, np.uint8), k)
+    some = set(np.flatnonzero(among).tolist())
+    expected = [
+        is_contradicted(known, paired, read, at, "ACGT"[base], some)
+        for (read, at), base in zip(places, bases, strict=True)
+    ]
+    assert shown_by_others(asker, owner, instead, k, among).tolist() == expected
 
 
 def test_oracle_sees_both() -> None:
@@ -108,7 +116,7 @@ def _edited(rare_reads: int) -> tuple[list[bool], list[bool]]:
     classes = np.full(len(letters), HIGH_QUALITY, np.uint8)
     classes[3 : 3 + rare_reads] |= np.uint8(OF_RARE_STRAIN)
     keep_witnessed(ReadAsker(reads, 1), start, count, edits, classes)
-    return ((edits & DOUBTFUL) != 0).tolist(), (classes[:4] >= OF_RARE_STRAIN).tolist()
+    return ((edits & DOUBTFUL) != 0).tolist(), ((classes[:4] & OF_RARE_STRAIN) != 0).tolist()
 
 
 def test_in_a_read_of_a_rare_strain_a_witnessed_base_stays() -> None:

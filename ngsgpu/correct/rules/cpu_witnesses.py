@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.align.alignment import Q20_WEIGHT, Q30_WEIGHT, quality_weights
-from ngsgpu.correct.rules.witnesses import PLACES, SEEN, AskedKmers, nothing_seen
+from ngsgpu.correct.rules.witnesses import OWN, PLACES, SEEN, AskedKmers, nothing_seen
 from ngsgpu.jit import Integer, njit
 from ngsgpu.readset.cpu import ReadArrays, plane_start, quality_code, quality_start, read_length
 from ngsgpu.readset.fill import NONE, hits_in_reads, kmer_at, slot_of
@@ -43,14 +43,25 @@ class ReadAsker:
         """See ``Asker``."""
         return max(KMERS_AT_A_TIME, self.reads.reads // 8)
 
-    def kmers(self, reads: NDArray[np.uint32], positions: NDArray[np.int32], k: int) -> AskedKmers:
+    def kmers(
+        self,
+        reads: NDArray[np.uint32],
+        positions: NDArray[np.int32],
+        bases: NDArray[np.uint8],
+        k: int,
+    ) -> AskedKmers:
         """See ``Asker``."""
         found = AskedKmers.allocate(len(reads))
-        find_asked(self.reads.arrays, reads, positions, k, found)
+        find_asked(self.reads.arrays, reads, positions, bases, k, found)
         return found
 
     def count(
-        self, k: int, table: NDArray[np.uint64], ranks: NDArray[np.uint32], kmers: int
+        self,
+        k: int,
+        table: NDArray[np.uint64],
+        ranks: NDArray[np.uint32],
+        kmers: int,
+        among: NDArray[np.bool_],
     ) -> NDArray[np.uint32]:
         """See ``Asker``."""
         seen = nothing_seen(kmers)
@@ -60,7 +71,7 @@ class ReadAsker:
         def find(first: int, last: int, room: NDArray[np.uint32]) -> int:
             return find_witnesses(
                 arrays, reads.ambiguous, weights, first, last, int(reads.paired), k, table, ranks,
-                room,
+                among, room,
             )  # fmt: skip
 
         for hits in hits_in_reads(reads, self.threads, (PLACES, 4), find):
@@ -73,22 +84,38 @@ def find_asked(
     reads: ReadArrays,
     owner: NDArray[np.uint32],
     positions: NDArray[np.int32],
+    bases: NDArray[np.uint8],
     k: int,
     found: AskedKmers,
 ) -> None:
-    """Write the k-mers that hold some bases; see ``AskedKmers``."""
+    """Write the k-mers that hold some bases; see ``AskedKmers`` and ``Asker.kmers``."""
     for base in range(len(owner)):
         read, position = np.int64(owner[base]), np.int64(positions[base])
         length = read_length(reads, read)
+        if reads.quality_bits == 8:
+            found.qualities[base] = quality_code(reads, quality_start(reads, read), position)
         for place in range(PLACES):
             first = position - (k - 1) * place // 2
             if first < 0 or first + k > length:
                 continue
             kmer, complement = kmer_at(reads, read, first, k)
+            if bases[base] != OWN:
+                kmer, complement = with_base(kmer, complement, bases[base], position - first, k)
             reverse = np.int64(kmer > complement)
             found.kmers[base, place] = min(kmer, complement)
             found.places[base, place] = PLACES - 1 - place if reverse else place
             found.ends[base, place] = 2 * position + reverse
+
+
+@njit(nogil=True, cache=True)
+def with_base(
+    kmer: np.uint64, complement: np.uint64, base: Integer, place: Integer, k: int
+) -> tuple[np.uint64, np.uint64]:
+    """A k-mer and its reverse complement with a base at a place, counted from the first one."""
+    code, three = np.uint64(base), np.uint64(3)
+    before, after = np.uint64(2 * (k - 1 - place)), np.uint64(2 * place)
+    kmer = (kmer & ~(three << before)) | (code << before)
+    return kmer, (complement & ~(three << after)) | ((three - code) << after)
 
 
 @njit(nogil=True, cache=True)
@@ -102,9 +129,12 @@ def find_witnesses(
     k: int,
     table: NDArray[np.uint64],
     ranks: NDArray[np.uint32],
+    among: NDArray[np.bool_],
     hits: NDArray[np.uint32],
 ) -> int:
     """List the known k-mers of some reads that are in a table; return their number.
+
+    Of those reads that are ``among`` the asked ones, or of all if it is empty.
 
     A hit is 3 x the rank of the k-mer + the place of a base of Q20 or above in it, whether that is
     of Q30, the fragment, and the end as in ``AskedKmers``.
@@ -116,6 +146,8 @@ def find_witnesses(
         if entry < len(unknown.reads) and unknown.reads[entry] == read:
             at, end = unknown.start[entry], unknown.start[entry + 1]
             entry += 1
+        if len(among) > 0 and not among[read]:
+            continue
         length = read_length(reads, read)
         start, quality = plane_start(reads, read), quality_start(reads, read)
         words = (length + 63) >> 6

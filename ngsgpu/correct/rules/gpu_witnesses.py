@@ -41,20 +41,33 @@ class DeviceAsker:
     def kmers_at_a_time(self) -> int:
         """See ``Asker``."""
         free = room()
-        return _MOST if free is None else min(_MOST, max(_FEWEST, free // BYTES_PER_KMER))
+        if free is None:
+            return _MOST
+        # Which reads are asked takes a byte each.
+        return min(_MOST, max(_FEWEST, (free - self.reads.reads) // BYTES_PER_KMER))
 
-    def kmers(self, reads: NDArray[np.uint32], positions: NDArray[np.int32], k: int) -> AskedKmers:
+    def kmers(
+        self,
+        reads: NDArray[np.uint32],
+        positions: NDArray[np.int32],
+        bases: NDArray[np.uint8],
+        k: int,
+    ) -> AskedKmers:
         """See ``Asker``."""
         found = AskedKmers.allocate(len(reads))
         step = self.kmers_at_a_time
         for begin in range(0, len(reads), step):
             part = slice(begin, min(begin + step, len(reads)))
-            own = AskedKmers(found.kmers[part], found.places[part], found.ends[part])
-            self._find(reads[part], positions[part], k, own)
+            self._find(reads[part], positions[part], bases[part], k, found.part(part))
         return found
 
     def _find(
-        self, reads: NDArray[np.uint32], positions: NDArray[np.int32], k: int, found: AskedKmers
+        self,
+        reads: NDArray[np.uint32],
+        positions: NDArray[np.int32],
+        bases: NDArray[np.uint8],
+        k: int,
+        found: AskedKmers,
     ) -> None:
         import cupy
 
@@ -65,6 +78,7 @@ class DeviceAsker:
             np.int64(len(reads)),
             cupy.asarray(reads),
             cupy.asarray(positions),
+            cupy.asarray(bases),
             np.int32(k),
             *there,
         )
@@ -72,7 +86,12 @@ class DeviceAsker:
             array.get(out=own)
 
     def count(
-        self, k: int, table: NDArray[np.uint64], ranks: NDArray[np.uint32], kmers: int
+        self,
+        k: int,
+        table: NDArray[np.uint64],
+        ranks: NDArray[np.uint32],
+        kmers: int,
+        among: NDArray[np.bool_],
     ) -> NDArray[np.uint32]:
         """See ``Asker``."""
         import cupy
@@ -89,6 +108,7 @@ class DeviceAsker:
             cupy.asarray(table),
             np.uint64(len(table) - 1),
             cupy.asarray(ranks),
+            cupy.asarray(among) if len(among) else np.uint64(0),
             seen,
         )
         return np.asarray(cupy.asnumpy(seen))

@@ -9,6 +9,7 @@ read itself, has the base at Q30 or above.
 A witnessed base of Q20 or above tells that its read is of a rare strain, as an allele does; in
 reads of such strains and their mates, every witnessed base stays. Only runs are asked in which
 enough reads have a rare allele: elsewhere two errors that meet are as frequent as such variants.
+Bases without witnesses are left to ``one_strain``.
 """
 
 from __future__ import annotations
@@ -19,7 +20,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.align.alleles import RARE_READS
-from ngsgpu.correct.workspace import ASKED, DOUBTFUL, EDIT_BITS, GOOD, OF_RARE_STRAIN
+from ngsgpu.correct.rules.one_strain import keep_of_one_strain
+from ngsgpu.correct.workspace import (
+    ASKED,
+    DOUBTFUL,
+    EDIT_BITS,
+    GOOD,
+    OF_RARE_STRAIN,
+    OF_RARE_SURELY,
+)
 from ngsgpu.jit import njit
 from ngsgpu.readset.fill import NONE, kmer_length, make_table, slot_of
 from ngsgpu.sequence.kmers import distinct
@@ -38,6 +47,9 @@ SEEN: Final = 6
 """Of the reads that have a k-mer with the base at Q20 or above: how many, of them at Q30, the first
 and the last fragment, the least and the greatest end."""
 
+OWN: Final = 4
+"""Instead of a base: the one that the read has."""
+
 _NEVER: Final = np.uint32(0xFFFF_FFFF)
 
 
@@ -49,17 +61,25 @@ class AskedKmers(NamedTuple):
         places: uint8[bases, 3], of the base in the canonical k-mer.
         ends: uint32[bases, 3], 2 x the base's position in the read + 1 if the canonical k-mer is
             on the other strand: equal for reads that begin together.
+        qualities: uint8[bases], Phred scores of the bases; 0 where fewer than 8 bits are kept.
     """
 
     kmers: NDArray[np.uint64]
     places: NDArray[np.uint8]
     ends: NDArray[np.uint32]
+    qualities: NDArray[np.uint8]
 
     @classmethod
     def allocate(cls, bases: int) -> AskedKmers:
         """None yet."""
         shape = (bases, PLACES)
-        return cls(np.full(shape, NONE), np.zeros(shape, np.uint8), np.zeros(shape, np.uint32))
+        kmers, places = np.full(shape, NONE), np.zeros(shape, np.uint8)
+        return cls(kmers, places, np.zeros(shape, np.uint32), np.zeros(bases, np.uint8))
+
+    def part(self, which: slice) -> AskedKmers:
+        """K-mers of some of the bases, in the same memory."""
+        kmers, places, ends, qualities = self
+        return AskedKmers(kmers[which], places[which], ends[which], qualities[which])
 
 
 class Asker(Protocol):
@@ -73,25 +93,38 @@ class Asker(Protocol):
     def kmers_at_a_time(self) -> int:
         """Distinct k-mers for which there is memory; does not affect the result."""
 
-    def kmers(self, reads: NDArray[np.uint32], positions: NDArray[np.int32], k: int) -> AskedKmers:
+    def kmers(
+        self,
+        reads: NDArray[np.uint32],
+        positions: NDArray[np.int32],
+        bases: NDArray[np.uint8],
+        k: int,
+    ) -> AskedKmers:
         """The k-mers that hold some bases.
 
         Args:
             reads: that have the bases.
             positions: of the bases in these.
+            bases: that stand there in the k-mers; ``OWN``: as in the read.
             k: length of the k-mers, odd.
         """
 
     def count(
-        self, k: int, table: NDArray[np.uint64], ranks: NDArray[np.uint32], kmers: int
+        self,
+        k: int,
+        table: NDArray[np.uint64],
+        ranks: NDArray[np.uint32],
+        kmers: int,
+        among: NDArray[np.bool_],
     ) -> NDArray[np.uint32]:
-        """What all reads show of the k-mers of a table.
+        """What reads show of the k-mers of a table.
 
         Args:
             k: their length.
             table: as of ``make_table``.
             ranks: of the k-mer in each slot.
             kmers: their number.
+            among: bool[reads], which of them are asked; or empty: all.
 
         Returns:
             uint32[kmers, 3, ``SEEN``], by the rank of the k-mer and the place of the base.
@@ -107,24 +140,39 @@ def keep_witnessed(
 ) -> None:
     """Mark witnessed edits ``DOUBTFUL``, and reads with a good one as of a rare strain; in place.
 
+    The same of those without witnesses that are variants in all likelihood (``one_strain``).
+
     Args:
         asker: asks the reads.
         start: int64[reads], first edit of each read.
         count: uint16[reads], its number of edits.
         edits: uint32, with the bits that ``workspace`` describes.
-        classes: uint8[reads], with ``OF_RARE_STRAIN``.
+        classes: uint8[reads], with ``OF_RARE_STRAIN`` and bits like it.
     """
     reads, bases, paired = asker.size
-    if MIXED * int(np.count_nonzero(classes >= OF_RARE_STRAIN)) < max(1, reads):
+    if MIXED * int(np.count_nonzero(classes & OF_RARE_STRAIN)) < max(1, reads):
         return
     owner, places = _asked(start, count, edits, classes, paired)
     if len(owner) == 0:
         return
+    k = min(31, kmer_length(bases) + LONGER)
     positions = ((edits[places] & EDIT_BITS) >> 2).astype(np.int32)
-    witnessed = witnessed_bases(asker, owner, positions, min(31, kmer_length(bases) + LONGER))
+    found = asker.kmers(owner, positions, np.full(len(owner), OWN, np.uint8), k)
+    witnessed = shown_by_others(asker, owner, found, k)
     edits[places[witnessed]] |= DOUBTFUL
     good = (edits[places] & GOOD) != 0
-    classes[owner[witnessed & good]] |= np.uint8(OF_RARE_STRAIN)
+    classes[owner[witnessed & good]] |= np.uint8(OF_RARE_STRAIN | OF_RARE_SURELY)
+
+    def contradicted(some: NDArray[np.bool_], among: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        bases = (edits[places[some]] & 3).astype(np.uint8)
+        instead = asker.kmers(owner[some], positions[some], bases, k)
+        result = np.zeros(len(owner), dtype=np.bool_)
+        result[some] = shown_by_others(asker, owner[some], instead, k, among)
+        return result
+
+    keep_of_one_strain(
+        owner, places, found.qualities, witnessed, edits, classes, paired, contradicted
+    )
 
 
 def _asked(
@@ -158,7 +206,7 @@ def mark_fragments(
 ) -> None:
     """Mark the fragments that are of a rare strain, or have a good edit that may show it."""
     for read in range(len(count)):
-        concerned = classes[read] >= OF_RARE_STRAIN
+        concerned = classes[read] & OF_RARE_STRAIN != 0
         for i in range(start[read], start[read] + count[read]):
             concerned |= edits[i] & GOOD != 0
         fragments[read >> paired] |= concerned
@@ -193,22 +241,28 @@ def list_asked(
     return found
 
 
-def witnessed_bases(
-    asker: Asker, owner: NDArray[np.uint32], positions: NDArray[np.int32], k: int
+def shown_by_others(
+    asker: Asker,
+    owner: NDArray[np.uint32],
+    found: AskedKmers,
+    k: int,
+    among: NDArray[np.bool_] | None = None,
 ) -> NDArray[np.bool_]:
-    """Whether other reads witness bases.
+    """Whether other reads witness bases, or some reads show them.
 
     Args:
         asker: of the reads.
         owner: the reads that have the bases.
-        positions: of the bases in these.
+        found: the k-mers that hold these.
         k: length of the k-mers, odd.
+        among: bool[reads], one of which must show a base, in another fragment; None: all reads are
+            asked to witness it.
     """
     paired = asker.size[2]
-    found = asker.kmers(owner, positions, k)
     kmers = distinct(found.kmers.reshape(-1).copy())
     kmers = kmers[: np.searchsorted(kmers, NONE)]
-    witnessed = np.zeros(len(owner), dtype=np.bool_)
+    shown = np.zeros(len(owner), dtype=np.bool_)
+    asked = np.zeros(0, dtype=np.bool_) if among is None else among
     fragments = owner >> np.uint32(paired)
     step = asker.kmers_at_a_time
     for first in range(0, len(kmers), step):
@@ -216,9 +270,10 @@ def witnessed_bases(
         table = make_table(some)
         ranks = np.zeros(len(table), dtype=np.uint32)
         rank_kmers(table, some, ranks)
-        seen = asker.count(k, table, ranks, len(some))
-        judge(found, fragments, some[0], some[-1], table, ranks, seen, witnessed)
-    return witnessed
+        seen = asker.count(k, table, ranks, len(some), asked)
+        few = among is None
+        judge(found, fragments, some[0], some[-1], table, ranks, seen, few, shown)
+    return shown
 
 
 @njit(nogil=True, cache=True)
@@ -239,20 +294,26 @@ def judge(
     table: NDArray[np.uint64],
     ranks: NDArray[np.uint32],
     seen: NDArray[np.uint32],
-    witnessed: NDArray[np.bool_],
+    few: bool,
+    shown: NDArray[np.bool_],
 ) -> None:
-    """Mark the bases that reads with one of the k-mers from ``least`` to ``most`` witness."""
+    """Mark the bases that another fragment with one of the k-mers ``least`` to ``most`` shows.
+
+    With ``few`` as witnesses do: few reads, one of Q30, and not only such as begin together.
+    """
     for base in range(len(fragments)):
         for column in range(PLACES):
             kmer = found.kmers[base, column]
             if kmer < least or kmer > most:
                 continue
             show = seen[ranks[slot_of(table, kmer)], found.places[base, column]]
-            if show[0] == 0 or show[0] > RARE_READS or show[1] == 0:
-                continue
             own, end = fragments[base], found.ends[base, column]
-            if (show[2] != own or show[3] != own) and (show[4] != end or show[5] != end):
-                witnessed[base] = True
+            if show[0] == 0 or (show[2] == own and show[3] == own):
+                continue
+            if few and (show[0] > RARE_READS or show[1] == 0):
+                continue
+            if not few or show[4] != end or show[5] != end:
+                shown[base] = True
 
 
 def nothing_seen(kmers: int) -> NDArray[np.uint32]:

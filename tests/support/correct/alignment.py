@@ -36,20 +36,27 @@ class Read:
         ambiguous: where the letters are not known.
         weights: of each base, in 2^-14.
         q20: whether each base is sure.
+        scores: of each base, where they are kept as they are.
     """
 
     bases: str
     ambiguous: frozenset[int]
     weights: tuple[int, ...]
     q20: tuple[bool, ...]
+    scores: tuple[int, ...] = ()
 
     def __len__(self) -> int:
         return len(self.bases)
 
+    def score(self, position: int) -> int:
+        """The Phred score of a base, 0 where it is not kept."""
+        return self.scores[position] if self.scores else 0
+
     def reverse_complemented(self) -> Read:
         return Read(
-            reverse_complement(self.bases), self.ambiguous, self.weights[::-1], self.q20[::-1]
-        )
+            reverse_complement(self.bases), self.ambiguous, self.weights[::-1], self.q20[::-1],
+            self.scores[::-1],
+        )  # fmt: skip
 
 
 @cache
@@ -70,7 +77,7 @@ def make_reads(
     known = [re.sub("[^ACGT]", "N", text.upper()) for text in letters]
     reads = []
     for number, (text, filled) in enumerate(zip(known, fill_by_strings(known), strict=True)):
-        bases, ambiguous, weights, q20 = "", set(), [], []
+        bases, ambiguous, weights, q20, scores = "", set(), [], [], []
         for position, letter in enumerate(text):
             if letter == "N":
                 ambiguous.add(position)
@@ -91,7 +98,9 @@ def make_reads(
                     break
             weights.append(quality_weight(score))
             q20.append(score >= 20)
-        reads.append(Read(bases, frozenset(ambiguous), tuple(weights), tuple(q20)))
+            scores += [score] * (quality_bits == 8)
+        rows = tuple(weights), tuple(q20), tuple(scores)
+        reads.append(Read(bases, frozenset(ambiguous), *rows))
     return reads
 
 

@@ -24,7 +24,7 @@ from ngsgpu.align.rules import RULES, Rules
 from ngsgpu.correct import CorrectionParameters, cpu, gpu_combine
 from ngsgpu.correct import gpu as correct_gpu
 from ngsgpu.correct.rules.cpu_witnesses import ReadAsker
-from ngsgpu.correct.workspace import COUNTERS, LOW_QUALITY, OF_RARE_STRAIN, Workspace
+from ngsgpu.correct.workspace import CLASS, COUNTERS, LOW_QUALITY, Workspace
 from ngsgpu.device import spread
 from ngsgpu.minhash import MinhashTables, build_tables
 from ngsgpu.minhash import cpu as minhash_cpu
@@ -492,7 +492,7 @@ class _Results:
             self.classes[read] = kind
             self.edit_start[read] = self._append(own)
             self.edit_count[read] = len(own)
-            if kind in (LOW_QUALITY, LOW_QUALITY + OF_RARE_STRAIN):
+            if kind & CLASS == LOW_QUALITY:
                 self.edit_hash[read], self.complete_hash[read] = space.edit_hashes[record]
                 self.complete_start[read] = self._append(complete)
                 self.complete_count[read] = len(complete)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import accumulate
 
@@ -27,29 +27,11 @@ from tests.support.correct.alignment import (
     support,
     units,
 )
-from tests.support.correct.witnesses import is_witnessed
+from tests.support.correct.strains import Decision, ask
 from tests.support.minhash.oracle import Placement, reverse_complement
 
 Q20 = quality_weight(20)
 Q30 = quality_weight(30)
-
-
-@dataclass
-class Decision:
-    """What an anchor's own MSA says: its class, and edits (position to base).
-
-    ``own`` are the edits of its correction, ``complete`` those that would make it the consensus;
-    ``votes`` are corrected sequences for other reads. With a ``rare`` allele in the read or its
-    mate, bases at the ``doubtful`` positions stay; all reads may be asked about those ``asked``.
-    """
-
-    quality: str
-    own: dict[int, str]
-    complete: dict[int, str]
-    rare: bool
-    doubtful: set[int]
-    asked: set[int]
-    votes: list[tuple[int, str]] = field(default_factory=list)
 
 
 @dataclass
@@ -269,12 +251,25 @@ class Corrector(Aligner):
         self.counts["high"] += quality == "high"
         rare, doubtful, asked = self.doubts(anchor, columns, kept)
         standing = self.standing(anchor, columns, quality)
-        return Decision(standing, own, complete, rare, doubtful, asked, votes)
+        surely = any(self.reads[anchor].q20[i] for i in rare)
+        others = self.is_of_others(anchor, columns, kept)
+        return Decision(standing, own, complete, bool(rare), surely, others, doubtful, asked, votes)
+
+    def is_of_others(self, anchor: int, columns: Columns, kept: list[Candidate]) -> bool:
+        """Whether the read has the consensus, at Q20, where others have a rare allele."""
+        own, alleles = self.reads[anchor], self.alleles(anchor, columns, kept)
+        return any(
+            own.q20[i]
+            and i not in own.ambiguous
+            and base == consensus(columns[i])
+            and any(columns[i][other].q20 <= 8 for other in alleles[i])
+            for i, base in enumerate(own.bases)
+        )
 
     def doubts(
         self, anchor: int, columns: Columns, kept: list[Candidate]
-    ) -> tuple[bool, set[int], set[int]]:
-        """Whether the read has a rare allele, where it has variants of its own, and may have."""
+    ) -> tuple[list[int], set[int], set[int]]:
+        """Where the read has a rare allele, where it has variants of its own, and may have."""
         own, alleles = self.reads[anchor], self.alleles(anchor, columns, kept)
         known = [i for i in range(len(own.bases)) if i not in own.ambiguous]
         rare = [
@@ -294,7 +289,7 @@ class Corrector(Aligner):
             needed = 0 if own.bases[position] in theirs else Q20 if rare else Q30
             if own.weights[position] >= needed:
                 doubtful.add(position)
-        return bool(rare), doubtful, asked
+        return rare, doubtful, asked
 
     def standing(self, anchor: int, columns: Columns, quality: str) -> str:
         """The correction of a read with a gap stands as one of high quality does."""
@@ -358,7 +353,7 @@ class Corrector(Aligner):
                 votes[read].append(sequence)
         ends = [self.outcome(number, own, votes[number]) for number, own in enumerate(decisions)]
         outcomes, edits = [outcome for outcome, _ in ends], [taken for _, taken in ends]
-        self.ask(decisions, edits)
+        ask(self.reads, self.paired, decisions, edits)
         left = []
         for number, decision in enumerate(decisions):
             group = [decision, decisions[number ^ 1]] if self.paired else [decision]
@@ -367,26 +362,6 @@ class Corrector(Aligner):
                 taken = {at: base for at, base in taken.items() if at not in decision.doubtful}
             left.append(taken)
         return Result(left, outcomes, dict(self.counts))
-
-    def ask(self, decisions: list[Decision | None], edits: list[dict[int, str]]) -> None:
-        """Let all reads witness bases that would be changed, if one in 100 has a rare allele."""
-        rare = {number for number, own in enumerate(decisions) if own and own.rare}
-        if 100 * len(rare) < len(self.reads):
-            return
-        asked = [
-            (number, at)
-            for number, own in enumerate(decisions)
-            for at in edits[number]
-            if own and at in own.asked
-        ]
-        good = {(number, at) for number, at in asked if self.reads[number].weights[at] >= Q20}
-        fragments = {number >> self.paired for number in rare | {number for number, _ in good}}
-        for number, at in asked:
-            own = decisions[number]
-            near = own and number >> self.paired in fragments
-            if own and near and is_witnessed(self.reads, self.paired, number, at):
-                own.doubtful.add(at)
-                own.rare = own.rare or (number, at) in good
 
     def outcome(
         self, number: int, decision: Decision | None, votes: list[str]

@@ -20,11 +20,8 @@ def length_of_kmers(bases: int) -> int:
 
 def is_witnessed(reads: list[Read], paired: bool, read: int, position: int) -> bool:
     """Whether another fragment has the base of a read in one of three k-mers around it."""
-    k = length_of_kmers(sum(len(own) for own in reads))
-    for first in (position - k + 1, position - (k - 1) // 2, position):
-        if first < 0 or first + k > len(reads[read]):
-            continue
-        shown = list(_shown(reads, reads[read].bases[first : first + k], position - first))
+    for kmer, place in _around(reads, reads[read].bases, position):
+        shown = list(_shown(reads, kmer, place))
         is_rare = 0 < len(shown) <= 8 and any(weight >= Q30 for _, _, weight in shown)
         fragments = {other >> paired for other, _, _ in shown}
         if (
@@ -34,6 +31,27 @@ def is_witnessed(reads: list[Read], paired: bool, read: int, position: int) -> b
         ):
             return True
     return False
+
+
+def is_contradicted(
+    reads: list[Read], paired: bool, read: int, position: int, base: str, among: set[int]
+) -> bool:
+    """Whether another fragment among some reads has a base instead, in one of three k-mers."""
+    bases = reads[read].bases
+    instead = bases[:position] + base + bases[position + 1 :]
+    return any(
+        other in among and other >> paired != read >> paired
+        for kmer, place in _around(reads, instead, position)
+        for other, _, _ in _shown(reads, kmer, place)
+    )
+
+
+def _around(reads: list[Read], bases: str, position: int) -> Iterator[tuple[str, int]]:
+    """The k-mers of a read that have a base last, in the middle and first; its place in each."""
+    k = length_of_kmers(sum(len(own) for own in reads))
+    for first in (position - k + 1, position - (k - 1) // 2, position):
+        if first >= 0 and first + k <= len(bases):
+            yield bases[first : first + k], position - first
 
 
 def _shown(reads: list[Read], kmer: str, place: int) -> Iterator[tuple[int, tuple[int, bool], int]]:
