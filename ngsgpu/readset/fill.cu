@@ -1,8 +1,5 @@
 // Bases in place of unknown ones; the reference is ngsgpu/readset/fill.py.
-#include "ngsgpu/readset/unknown.cuh"
-#include "ngsgpu/sequence/kmer.cuh"
-
-constexpr uint64_t NONE = ~0ull;
+#include "ngsgpu/readset/look_up.cuh"
 
 // Write the neighbours of the unknown bases of each read that has any.
 //
@@ -50,48 +47,18 @@ extern "C" __global__ void count_neighbours(const Reads* reads_in, int64_t count
     const int64_t step = int64_t(gridDim.x) * blockDim.x;
     for (int64_t read = int64_t(blockIdx.x) * blockDim.x + threadIdx.x; read < count;
          read += step) {
-        const UnknownBases own = unknown_of(unknown, read);
-        int64_t at = own.begin;
-        const int64_t end = own.end;
-        const int length = read_length(reads, read), words = (length + 63) >> 6;
-        const uint64_t* planes = reads.planes + plane_start(reads, read);
-        Kmer kmer(k);
-        uint64_t low = 0, high = 0;
-        int known = 0;
-        for (int position = 0; position < length; ++position) {
-            if ((position & 63) == 0) {
-                low = planes[position >> 6];
-                high = planes[words + (position >> 6)];
+        const auto add = [&](const FoundKmer& kmer, const uint64_t* planes, int words) {
+            unsigned long long* here = counts + 8 * kmer.slot;
+            if (kmer.follows) {
+                const int base = base_at(planes, words, kmer.last - k);
+                atomicAdd(here + (kmer.reverse ? 3 - base : 4 + base), 1ull);
             }
-            ++known;
-            if (at < end && unknown.positions[at] == position) {
-                ++at;
-                known = 0;
+            if (kmer.is_followed) {
+                const int base = base_at(planes, words, kmer.last + 1);
+                atomicAdd(here + (kmer.reverse ? 4 + 3 - base : base), 1ull);
             }
-            kmer.add((low & 1) | ((high & 1) << 1));
-            low >>= 1;
-            high >>= 1;
-            if (known < k) continue;
-            const uint64_t canonical = kmer.canonical();
-            uint64_t slot = (mix64(canonical) >> 32) & last_slot;
-            uint64_t seen = table[slot];
-            while (seen != canonical && seen != NONE) {
-                slot = (slot + 1) & last_slot;
-                seen = table[slot];
-            }
-            if (seen == NONE) continue;
-            const bool reverse = kmer.forward != canonical;
-            unsigned long long* here = counts + 8 * slot;
-            if (known > k) {
-                const int base = base_at(planes, words, position - k);
-                atomicAdd(here + (reverse ? 3 - base : 4 + base), 1ull);
-            }
-            const int following = position + 1;
-            if (following < length && !(at < end && unknown.positions[at] == following)) {
-                const int base = base_at(planes, words, following);
-                atomicAdd(here + (reverse ? 4 + 3 - base : base), 1ull);
-            }
-        }
+        };
+        look_up(reads, read, unknown, k, table, last_slot, add);
     }
 }
 

@@ -1,9 +1,7 @@
 // Other reads with a base in the same surroundings; the reference is cpu_witnesses.py beside it.
 #include "ngsgpu/align/weights.cuh"
-#include "ngsgpu/readset/unknown.cuh"
-#include "ngsgpu/sequence/kmer.cuh"
+#include "ngsgpu/readset/look_up.cuh"
 
-constexpr uint64_t NONE = ~0ull;
 constexpr int PLACES = 3, SEEN = 6;  // of ngsgpu/correct/rules/witnesses.py
 
 // Write the k-mers that hold some bases.
@@ -50,45 +48,17 @@ extern "C" __global__ void count_witnesses(const Reads* reads_in, int64_t count,
     const int64_t step = int64_t(gridDim.x) * blockDim.x;
     for (int64_t read = int64_t(blockIdx.x) * blockDim.x + threadIdx.x; read < count;
          read += step) {
-        const UnknownBases own = unknown_of(unknown, read);
-        int64_t at = own.begin;
-        const int length = read_length(reads, read), words = (length + 63) >> 6;
-        const uint64_t* planes = reads.planes + plane_start(reads, read);
         const uint8_t* qualities = reads.qualities + quality_start(reads, read);
-        Kmer kmer(k);
-        uint64_t low = 0, high = 0;
-        int known = 0;
-        for (int position = 0; position < length; ++position) {
-            if ((position & 63) == 0) {
-                low = planes[position >> 6];
-                high = planes[words + (position >> 6)];
-            }
-            ++known;
-            if (at < own.end && unknown.positions[at] == position) {
-                ++at;
-                known = 0;
-            }
-            kmer.add((low & 1) | ((high & 1) << 1));
-            low >>= 1;
-            high >>= 1;
-            if (known < k) continue;
-            const uint64_t canonical = kmer.canonical();
-            uint64_t slot = (mix64(canonical) >> 32) & last_slot;
-            uint64_t met = table[slot];
-            while (met != canonical && met != NONE) {
-                slot = (slot + 1) & last_slot;
-                met = table[slot];
-            }
-            if (met == NONE) continue;
-            const bool reverse = kmer.forward > kmer.backward;
+        const uint32_t fragment = uint32_t(read >> paired);
+        const auto add = [&](const FoundKmer& kmer, const uint64_t*, int) {
             for (int place = 0; place < PLACES; ++place) {
-                const int base = position - (k - 1) * place / 2;
+                const int base = kmer.last - (k - 1) * place / 2;
                 const int weight =
                     weights[quality_code(qualities, int(reads.quality_bits), base)];
                 if (weight < Q20_WEIGHT) continue;
-                const int in_canonical = reverse ? place : PLACES - 1 - place;
-                uint32_t* show = seen + SEEN * (PLACES * int64_t(ranks[slot]) + in_canonical);
-                const uint32_t fragment = uint32_t(read >> paired), end = 2 * base + reverse;
+                const int in_canonical = kmer.reverse ? place : PLACES - 1 - place;
+                uint32_t* show = seen + SEEN * (PLACES * int64_t(ranks[kmer.slot]) + in_canonical);
+                const uint32_t end = 2 * base + kmer.reverse;
                 atomicAdd(show, 1u);
                 if (weight >= Q30_WEIGHT) atomicAdd(show + 1, 1u);
                 atomicMin(show + 2, fragment);
@@ -96,6 +66,7 @@ extern "C" __global__ void count_witnesses(const Reads* reads_in, int64_t count,
                 atomicMin(show + 4, end);
                 atomicMax(show + 5, end);
             }
-        }
+        };
+        look_up(reads, read, unknown, k, table, last_slot, add);
     }
 }

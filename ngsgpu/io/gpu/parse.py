@@ -16,12 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.declared.limits import MAX_READ_LENGTH
+from ngsgpu.declared.values import check_value
 from ngsgpu.device.cuda.kernels import KernelModule, grid_for
 from ngsgpu.device.cuda.structs import Struct
 from ngsgpu.device.pinned import pinned_empty
 from ngsgpu.io.gpu.feed import Feed, FeedChunk, IrregularInputError
 from ngsgpu.io.text.diagnose import PhredOffset
-from ngsgpu.io.text.reader import DEFAULT_LIMITS, SAMPLED_RECORDS
+from ngsgpu.io.text.reader import DEFAULT_LIMITS, PHRED_OFFSET, SAMPLED_RECORDS
 from ngsgpu.io.text.scan import base_table, may_be_phred64
 from ngsgpu.sequence.codec import CODES
 
@@ -139,6 +140,9 @@ class Parser:
         interleaved: whether mates alternate; a chunk then has whole pairs.
         phred_offset: as for ``ngsgpu.io.text.reader.read_batches``.
         copies: CUDA stream for copies to the device.
+
+    Raises:
+        UsageError: the offset is none of these.
     """
 
     def __init__(
@@ -152,6 +156,7 @@ class Parser:
     ) -> None:
         import cupy
 
+        check_value("phred_offset", phred_offset, PHRED_OFFSET)
         self.feed = feed
         self.records = 0
         self._unit = 2 if interleaved else 1

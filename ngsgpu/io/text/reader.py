@@ -33,6 +33,7 @@ from ngsgpu.pool import map_ahead
 __all__ = [
     "CHUNK_BYTES",
     "DEFAULT_LIMITS",
+    "PHRED_OFFSET",
     "PhredOffset",
     "ReadLimits",
     "read_batches",
@@ -69,7 +70,7 @@ class ReadLimits:
 
 
 DEFAULT_LIMITS: Final = ReadLimits()
-_PHRED_OFFSET: Final = Option("", choices=get_args(PhredOffset))
+PHRED_OFFSET: Final = Option("", choices=get_args(PhredOffset))
 
 
 def reading_pool(threads: int) -> ThreadPoolExecutor:
@@ -116,7 +117,7 @@ def read_batches(
             and of the line.
         UsageError: the offset is none of these.
     """
-    check_value("phred_offset", phred_offset, _PHRED_OFFSET)
+    check_value("phred_offset", phred_offset, PHRED_OFFSET)
     chunk_bytes = min(chunk_bytes, BATCH_BYTES)
     source = Source(
         path, threads=threads, chunk_bytes=chunk_bytes, overlap=min(chunk_bytes, OVERLAP)
