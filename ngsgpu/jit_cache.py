@@ -6,7 +6,7 @@ possibly from other files. Here all of these, the processor and Numba's version 
 entry's name, and where the source lies is not.
 
 Code that is to run on other machines too is compiled for a processor that nearly all of them have,
-``BASELINE`` (``baseline_environment``). It is used where there is none for this very processor, and
+``BASELINE`` (``jit_names``). It is used where there is none for this very processor, and
 only if this one has all its instructions.
 
 This module imports Numba; see ``ngsgpu.jit``.
@@ -14,22 +14,17 @@ This module imports Numba; see ``ngsgpu.jit``.
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import io
 import logging
 import os
 import pickle
-import platform
 import sys
-import types
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
-import llvmlite.binding as llvm
 import numba
-import numpy as np
 from numba.core.caching import NullCache
 from numba.core.compiler import CompileResult
 from numba.core.environment import Environment, _rebuild_env, lookup_environment
@@ -38,19 +33,9 @@ from numba.core.serialize import dumps
 from numba.core.types import BaseNamedTuple, BaseTuple
 
 from ngsgpu import compiled
+from ngsgpu.jit_names import BASELINE, digest, has_baseline
 
 logger = logging.getLogger("ngsgpu")
-
-_DEFERRED = "ngsgpu.jit"
-"""Module of the classes ``Kernel`` and ``Intrinsic``, which imports this one when it compiles."""
-
-BASELINE: Final = "x86-64-v3"
-"""Processors since Intel's Haswell (2013) and AMD's Excavator (2015), by LLVM's name."""
-
-_BASELINE_FEATURES: Final = (
-    "avx", "avx2", "bmi", "bmi2", "cmov", "cx16", "f16c", "fma", "fxsr", "lzcnt", "mmx", "movbe",
-    "popcnt", "sahf", "sse", "sse2", "sse3", "sse4.1", "sse4.2", "ssse3", "xsave",
-)  # fmt: skip
 
 INNER: Final = "inner-"
 """In the names of kernels that only other kernels call, whose code has theirs inside already."""
@@ -72,29 +57,13 @@ def keep(dispatcher: Any, options: dict[str, Any], before_compiling: Callable[[]
         before_compiling: called where there is no code yet.
     """
     if compiled.cache_folder() is None:
-        _warn(None)
+        warn(None)
     folder = compiled.trusted_folder()
     dispatcher._cache = KernelCache(dispatcher.py_func, options, folder, before_compiling)
 
 
-def baseline_environment() -> dict[str, str]:
-    """Environment variables with which Numba compiles for ``BASELINE``; none elsewhere."""
-    if platform.machine() != "x86_64":
-        return {}
-    return {"NUMBA_CPU_NAME": BASELINE, "NUMBA_CPU_FEATURES": ""}
-
-
-@functools.cache
-def _has_baseline() -> bool:
-    """Whether this processor has the instructions of ``BASELINE``."""
-    if platform.machine() != "x86_64":
-        return False
-    features = llvm.get_host_cpu_features()
-    return all(features.get(name) for name in _BASELINE_FEATURES)
-
-
-def _warn(error: OSError | None) -> None:
-    """Warn once that kernels are not kept, with the remedy."""
+def warn(error: OSError | None) -> None:
+    """Warn once that kernels are not kept, with the remedy; of ``error``, or without a folder."""
     global _warned
     if not _warned:
         _warned = True
@@ -156,7 +125,7 @@ class KernelCache(NullCache):
             own = compiled.read(self._folder / self._name(signature, (triple, *processor)))
             if own is not None:
                 yield own
-        if _has_baseline():
+        if has_baseline():
             shared = compiled.prebuilt(self._name(signature, (triple, BASELINE, "")))
             if shared is not None:
                 yield shared
@@ -170,7 +139,7 @@ class KernelCache(NullCache):
             compiled.keep(path, dumps(data._reduce()))
         except OSError as error:
             self._folder = None
-            _warn(error)
+            warn(error)
         else:
             compiled.remove_old(self._folder, self._beginning)
 
@@ -213,73 +182,6 @@ class _Unpickler(pickle.Unpickler):
         found.env_name = name
         Environment._memo[name] = found
         return found
-
-
-def digest(function: Callable[..., Any]) -> str:
-    """A hash of all that a kernel's code depends on besides the types of its arguments."""
-    own = hashlib.sha256()
-    for text in _parts(function, set()):
-        own.update(text.encode() + b"\0")
-    return own.hexdigest()
-
-
-def _parts(function: Callable[..., Any], seen: set[int]) -> Iterator[str]:
-    """Texts that identify a function, and the functions and constants that it uses."""
-    if id(function) in seen:
-        return
-    seen.add(id(function))
-    code = function.__code__
-    yield from _parts_of_code(code)
-    yield repr(function.__defaults__)
-    for cell in function.__closure__ or ():
-        yield from _parts_of_value(cell.cell_contents, set(), seen)
-    names = set(_names(code))
-    for name in sorted(names):
-        if name in function.__globals__:
-            yield name
-            yield from _parts_of_value(function.__globals__[name], names, seen)
-
-
-def _parts_of_code(code: types.CodeType) -> Iterator[str]:
-    yield code.co_code.hex()
-    yield repr((code.co_names, code.co_varnames, code.co_freevars))
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            yield from _parts_of_code(constant)
-        else:
-            yield repr(sorted(constant, key=repr) if isinstance(constant, frozenset) else constant)
-
-
-def _names(code: types.CodeType) -> Iterator[str]:
-    yield from code.co_names
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            yield from _names(constant)
-
-
-def _parts_of_value(value: Any, names: set[str], seen: set[int]) -> Iterator[str]:
-    """Texts that identify a global: a kernel, a constant, a module of which ``names`` are used."""
-    if type(value).__module__ == _DEFERRED:
-        yield repr(getattr(value, "options", None))
-        yield from _parts(value.function, seen)
-    elif isinstance(value, tuple):
-        for one in value:
-            yield from _parts_of_value(one, names, seen)
-    elif isinstance(value, np.ndarray):
-        yield f"{value.dtype} {value.shape} {hashlib.sha256(value.tobytes()).hexdigest()}"
-    elif isinstance(value, bool | int | float | str | bytes | np.generic | type(None)):
-        yield repr(value)
-    elif isinstance(value, types.ModuleType):
-        yield value.__name__
-        if value.__name__.split(".")[0] == __name__.split(".")[0]:
-            for name in sorted(names & vars(value).keys()):
-                yield from _parts_of_value(vars(value)[name], names, seen)
-    elif isinstance(value, type):
-        yield f"{value.__module__}.{value.__qualname__} {getattr(value, '_fields', '')}"
-    elif isinstance(value, types.FunctionType) and value.__module__.startswith("ngsgpu."):
-        yield from _parts(value, seen)
-    else:
-        yield type(value).__qualname__
 
 
 def _fields(kind: Any) -> Iterator[object]:

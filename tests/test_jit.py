@@ -18,7 +18,7 @@ import pytest
 
 from ngsgpu import compiled
 from ngsgpu.jit import interpreted, njit
-from ngsgpu.jit_cache import baseline_environment
+from ngsgpu.jit_names import baseline_environment
 
 ROOT = Path(__file__).parents[1]
 
@@ -263,7 +263,7 @@ from caller import Values, computed
 from ngsgpu import compiled, jit_cache
 
 compiled.PREBUILT = Path(sys.argv[1])
-jit_cache._has_baseline = lambda: sys.argv[2] == "baseline"
+jit_cache.has_baseline = lambda: sys.argv[2] == "baseline"
 print(computed(Values(first=1000, second=2000), 10))
 """
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from benchmarks.harness.measuring import BenchmarkError, answer
+from benchmarks.harness.measuring import ROOT, BenchmarkError, answer
 
 
 def head(schema: str = "", version: int = 1) -> dict[str, Any]:
@@ -74,12 +74,19 @@ def describe_machine() -> dict[str, Any]:
     }
 
 
-def describe_commit() -> dict[str, Any]:
-    """Commit of the checkout, and whether the package differed from it.
+def describe_commit(folder: Path = ROOT) -> dict[str, Any]:
+    """Commit of a checkout, and whether the package differed from it.
 
-    Where the checkout has no history, ``NGSGPU_COMMIT`` in the environment says which it is.
+    Where this one has no history, ``NGSGPU_COMMIT`` in the environment says which it is, and of
+    another one its name.
     """
-    if commit := os.environ.get("NGSGPU_COMMIT"):
+    if folder == ROOT and (commit := os.environ.get("NGSGPU_COMMIT")):
         return {"commit": commit, "changed": None}
-    changes = answer("git", "status", "--porcelain", "--untracked-files=no", "--", "ngsgpu")
-    return {"commit": answer("git", "rev-parse", "HEAD"), "changed": bool(changes)}
+    if folder != ROOT and not (folder / ".git").exists():
+        return {"commit": folder.name, "changed": None}
+    status = ("status", "--porcelain", "--untracked-files=no", "--", "ngsgpu")
+    changes = answer("git", *status, directory=folder)
+    return {
+        "commit": answer("git", "rev-parse", "HEAD", directory=folder),
+        "changed": bool(changes),
+    }

@@ -1,4 +1,4 @@
-"""What Numba does not offer: prefetching, and arrays whose references are not counted.
+"""What Numba does not offer: prefetching, arrays without counted references, arrays at addresses.
 
 ``intrinsic`` turns a code generator into a function with a different signature, so each generator
 is kept apart from its function, and ``cast`` gives the function its type.
@@ -75,3 +75,29 @@ borrowed = cast(Callable[[Any], Any], intrinsic(_borrowed))
 
 It must not outlive the kernel call that was given its owner.
 """
+
+
+def _array_at(typing_context: Any, address: Any, size: Any, item: Any) -> Any:
+    from numba import types
+
+    del typing_context
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        from numba.np import arrayobj
+
+        kind = signature.return_type
+        array = context.make_array(kind)(context, builder)
+        place, items, _ = arguments
+        width = context.get_constant(
+            types.intp, context.get_abi_sizeof(context.get_data_type(kind.dtype))
+        )
+        data = builder.inttoptr(place, context.get_data_type(kind.dtype).as_pointer())
+        populate: Any = arrayobj.populate_array
+        populate(array, data=data, shape=[items], strides=[width], itemsize=width, meminfo=None)
+        return array._getvalue()
+
+    return types.Array(item.dtype, 1, "C")(types.int64, types.int64, item), generate
+
+
+array_at = cast(Callable[[Any, Any, Any], Any], intrinsic(_array_at))
+"""The array of ``size`` items of a NumPy type at an address, which it does not own; for kernels."""

@@ -21,7 +21,7 @@ from ngsgpu.io.compress.formats import packing_of
 from ngsgpu.io.compress.reads import blocks as module
 from ngsgpu.io.compress.reads import symbols
 from ngsgpu.io.compress.reads.blocks import LEAST_BYTES, reads_blocks
-from ngsgpu.io.compress.reads.codes import MOST_BITS, code_lengths
+from ngsgpu.io.compress.reads.codes import CODE_WORDS, MOST_BITS, code_lengths
 from tests.support.io.read_texts import KINDS, read_text
 
 
@@ -162,7 +162,7 @@ def test_what_repeats_is_copied() -> None:
 @example([1] * 286, 9)
 def test_codes_are_complete_and_optimal(counts: list[int], limit: int) -> None:
     lengths = np.empty(len(counts), dtype=np.int64)
-    code_lengths(np.array(counts), limit, lengths)
+    code_lengths(np.array(counts), limit, lengths, np.empty(CODE_WORDS, dtype=np.int64))
     used = [(count, int(length)) for count, length in zip(counts, lengths, strict=True) if count]
     assert [bool(length) for length in lengths] == [count > 0 for count in counts]
     if len(used) < 2:

@@ -72,7 +72,7 @@ def rehearse(threads: int, shared: bool) -> tuple[int, list[str]]:
         OutputError: the installation may not be written to.
         UsageError: there is no code that runs on most processors of this kind.
     """
-    from ngsgpu.jit_cache import baseline_environment
+    from ngsgpu.jit_names import baseline_environment
 
     baseline = baseline_environment()
     if shared and not baseline:

@@ -8,8 +8,10 @@ from typing import Final
 
 import numpy as np
 
-from ngsgpu.io.compress.deflate import call, compressed, libdeflate
+from ngsgpu.io.compress.deflate import Functions, call, compressed, libdeflate
 from ngsgpu.jit import njit
+from ngsgpu.machine_code import machine_code
+from ngsgpu.sequence.intrinsics import array_at
 
 BLOCK_BYTES: Final = 65280
 """Uncompressed bytes per block, as in bgzip: even incompressible data fit a 64 KiB block."""
@@ -25,7 +27,7 @@ _HEADER: Final = bytes.fromhex("1f8b08040000000000ff060042430200")
 _HEADER_ARRAY: Final = np.frombuffer(_HEADER, dtype=np.uint8)
 
 _SMALL: Final = 1 << 19
-"""Bytes below which blocks are made one by one, which does not need Numba."""
+"""Bytes below which blocks are made one by one, without code that has to be compiled."""
 
 
 def bgzf_blocks(data: bytes | memoryview, level: int) -> bytes | memoryview:
@@ -43,7 +45,11 @@ def bgzf_blocks(data: bytes | memoryview, level: int) -> bytes | memoryview:
     blocks = -(-len(data) // BLOCK_BYTES)
     # One block more than there are: libdeflate is given more room than a block may have.
     out = np.empty((blocks + 1) * MOST_BLOCK_BYTES, dtype=np.uint8)
-    size = _put_blocks(np.frombuffer(data, dtype=np.uint8), level, libdeflate(), out)
+    text, functions = np.frombuffer(data, dtype=np.uint8), libdeflate()
+    size = _put_blocks(
+        text.ctypes.data, text.size, level, out.ctypes.data,
+        functions.new, functions.deflate, functions.crc32, functions.free,
+    )  # fmt: skip
     if size < 0:
         raise MemoryError
     return out[:size].data
@@ -59,22 +65,35 @@ def _block(piece: bytes | memoryview, level: int) -> bytes:
     return b"".join([_HEADER, size, body, footer])
 
 
-@njit(nogil=True, cache=True)
-def _put_blocks(text, level, functions, out):  # type: ignore[no-untyped-def]
-    """Put the blocks of a text into ``out``; their size, or -1 if there is no memory for it."""
-    compressor = call(functions.new, (level,))
+@machine_code
+def _put_blocks(text, size, level, out, new, deflate, crc32, free):  # type: ignore[no-untyped-def]
+    """Put the blocks of a text into ``out``; their size, or -1 if there is no memory for it.
+
+    Args:
+        text: its address.
+        size: of the text, bytes.
+        level: of ``compressed``.
+        out: address of the blocks, with room for one of ``MOST_BLOCK_BYTES`` more than there are.
+        new: address of a function, see ``Functions``, as are those of the others.
+        deflate: of the function.
+        crc32: of the function.
+        free: of the function.
+    """
+    functions = Functions(new, deflate, 0, crc32, free, 0, 0, 0)
+    compressor = call(new, (level,))
     if compressor == 0:
         return -1
+    made = array_at(out, (-(-size // BLOCK_BYTES) + 1) * MOST_BLOCK_BYTES, np.uint8)
     at = 0
-    for begin in range(0, text.size, BLOCK_BYTES):
-        piece = text[begin : begin + BLOCK_BYTES]
-        size = put_deflated(piece, compressor, functions, out, at + HEADER_BYTES)
-        at = finish_block(piece, functions, out, at, size)
-    call(functions.free, (compressor,))
+    for begin in range(0, size, BLOCK_BYTES):
+        piece = array_at(text + begin, min(BLOCK_BYTES, size - begin), np.uint8)
+        stream = put_deflated(piece, compressor, functions, made, at + HEADER_BYTES)
+        at = finish_block(piece, functions, made, at, stream)
+    call(free, (compressor,))
     return at
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, _nrt=False)
 def put_deflated(piece, compressor, functions, out, body):  # type: ignore[no-untyped-def]
     """Put the stream that libdeflate makes of a block, or the block as it is; the bytes put."""
     room = out.size - body
@@ -87,20 +106,22 @@ def put_deflated(piece, compressor, functions, out, body):  # type: ignore[no-un
     return size
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, _nrt=False)
 def put_stored(piece, out, body):  # type: ignore[no-untyped-def]
     """Put a block as it is, in a deflate stream; the bytes put."""
     out[body] = 1
     _put(out, body + 1, piece.size, 2)
     _put(out, body + 3, piece.size ^ 0xFFFF, 2)
-    out[body + 5 : body + 5 + piece.size] = piece
+    for place in range(piece.size):
+        out[body + 5 + place] = piece[place]
     return 5 + piece.size
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, _nrt=False)
 def finish_block(piece, functions, out, at, size):  # type: ignore[no-untyped-def]
     """Put what is before and after a stream of ``size`` bytes; where the next block begins."""
-    out[at : at + _HEADER_ARRAY.size] = _HEADER_ARRAY
+    for place in range(_HEADER_ARRAY.size):
+        out[at + place] = _HEADER_ARRAY[place]
     _put(out, at + HEADER_BYTES - 2, size + HEADER_BYTES + FOOTER_BYTES - 1, 2)
     at += HEADER_BYTES + size
     crc = call(functions.crc32, (0, piece.ctypes.data, piece.size))
@@ -109,7 +130,7 @@ def finish_block(piece, functions, out, at, size):  # type: ignore[no-untyped-de
     return at + FOOTER_BYTES
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, _nrt=False)
 def _put(out, at, value, count):  # type: ignore[no-untyped-def]
     """Put the low bytes of a number, the lowest first."""
     for k in range(count):

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from itertools import accumulate
 from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.io.compress.reads.codes import MOST_BITS, code_lengths, flush, make_codes, put_header
+from ngsgpu.io.compress.bgzf_blocks import BLOCK_BYTES
+from ngsgpu.io.compress.reads.codes import (
+    HEADER_WORDS,
+    MOST_BITS,
+    code_lengths,
+    flush,
+    make_codes,
+    put_header,
+)
 from ngsgpu.io.compress.reads.matches import (
     BASES,
     DISTANCE_BITS,
@@ -31,6 +40,7 @@ from ngsgpu.io.compress.reads.symbols import (
 )
 from ngsgpu.io.compress.reads.words import LANES, equal_to, load_byte, load_word, ones
 from ngsgpu.jit import njit
+from ngsgpu.sequence.intrinsics import array_at
 
 PADDING: Final = LANES
 """Bytes behind a block that are read, whatever they are."""
@@ -70,33 +80,48 @@ class Work(NamedTuple):
     codes: NDArray[np.int64]
     length_codes: NDArray[np.int64]
     fours: NDArray[np.int64]
+    words: NDArray[np.int64]
 
 
-def new_work(block_bytes: int) -> Work:
-    """Memory for blocks of a limited size. Words are read at the ends of some arrays."""
+_SIZES = (
+    BLOCK_BYTES + PADDING, MOST_LINES + 3, MOST_LINES + 1, 2 * SLOTS + 3, SYMBOLS, 3 * 256,
+    BLOCK_BYTES // 3 + 4, SYMBOLS, SYMBOLS, 259, 256, HEADER_WORDS,
+)  # fmt: skip
+"""Items of each array. Words are read at the ends of some."""
+
+_WIDTHS = (1, 4, 1, 2, 8, 8, 8, 8, 8, 8, 8, 8)
+_PLACES = (0, *accumulate(-(-s * w // 8) * 8 for s, w in zip(_SIZES, _WIDTHS, strict=True)))
+
+WORK_BYTES: Final = _PLACES[-1]
+
+
+@njit(nogil=True, cache=True, _nrt=False)
+def work_at(place):  # type: ignore[no-untyped-def]
+    """The arrays in ``WORK_BYTES`` of memory at an address that eight divide."""
     return Work(
-        np.empty(block_bytes + PADDING, np.uint8),
-        np.empty(MOST_LINES + 3, np.int32),
-        np.empty(MOST_LINES + 1, np.uint8),
-        np.empty(2 * SLOTS + 3, np.uint16),
-        np.empty(SYMBOLS, np.int64),
-        np.empty((3, 256), np.int64),
-        np.empty(block_bytes // 3 + 4, np.int64),
-        np.empty(SYMBOLS, np.int64),
-        np.empty(SYMBOLS, np.int64),
-        np.empty(259, np.int64),
-        np.empty(256, np.int64),
+        array_at(place, _SIZES[0], np.uint8),
+        array_at(place + _PLACES[1], _SIZES[1], np.int32),
+        array_at(place + _PLACES[2], _SIZES[2], np.uint8),
+        array_at(place + _PLACES[3], _SIZES[3], np.uint16),
+        array_at(place + _PLACES[4], _SIZES[4], np.int64),
+        array_at(place + _PLACES[5], _SIZES[5], np.int64),
+        array_at(place + _PLACES[6], _SIZES[6], np.int64),
+        array_at(place + _PLACES[7], _SIZES[7], np.int64),
+        array_at(place + _PLACES[8], _SIZES[8], np.int64),
+        array_at(place + _PLACES[9], _SIZES[9], np.int64),
+        array_at(place + _PLACES[10], _SIZES[10], np.int64),
+        array_at(place + _PLACES[11], _SIZES[11], np.int64),
     )
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, _nrt=False)
 def put_stream(text, size, work, place, most):  # type: ignore[no-untyped-def]
     """Put the deflate stream of a block.
 
     Args:
         text: address of the block; ``PADDING`` bytes behind it can be read.
         size: its bytes, at most 65,280.
-        work: from ``new_work``.
+        work: from ``work_at``.
         place: address to put it, with room for ``most`` and 600 bytes.
         most: bytes that it may have.
 
@@ -107,19 +132,20 @@ def put_stream(text, size, work, place, most):  # type: ignore[no-untyped-def]
     if count == 0:
         return 0
     _count_literals(text, count, work)
-    code_lengths(work.counts[:LITERALS], MOST_BITS, work.lengths[:LITERALS])
-    code_lengths(work.counts[FIRST_DISTANCE:], MOST_BITS, work.lengths[FIRST_DISTANCE:])
+    counts, lengths, codes, words = work.counts, work.lengths, work.codes, work.words
+    code_lengths(counts[:LITERALS], MOST_BITS, lengths[:LITERALS], words)
+    code_lengths(counts[FIRST_DISTANCE:], MOST_BITS, lengths[FIRST_DISTANCE:], words)
     begin = place
-    place, word, held = put_header(work.lengths, place)
-    if 8 * (place - begin) + held + _bits(work.counts, work.lengths) > 8 * most:
+    place, word, held = put_header(lengths, place, words)
+    if 8 * (place - begin) + held + _bits(counts, lengths) > 8 * most:
         return -1
-    make_codes(work.lengths[:LITERALS], work.codes[:LITERALS])
-    make_codes(work.lengths[FIRST_DISTANCE:], work.codes[FIRST_DISTANCE:])
+    make_codes(lengths[:LITERALS], codes[:LITERALS], words)
+    make_codes(lengths[FIRST_DISTANCE:], codes[FIRST_DISTANCE:], words)
     _join_codes(work)
     return _put_steps(text, count, work, place, word, held) - begin
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, _nrt=False)
 def _count_literals(text, count, work):  # type: ignore[no-untyped-def]
     """Count the bytes that are not copied, and the block's end."""
     counts, more = work.counts, work.more_counts
@@ -137,31 +163,31 @@ def _count_literals(text, count, work):  # type: ignore[no-untyped-def]
         word = load_word(text + at)
         first = _FIRST_OF_WORD[end - at, 0]
         counts[word & 255] += first & 1
-        more[0, word >> 8 & 255] += first >> 8 & 1
-        more[1, word >> 16 & 255] += first >> 16 & 1
-        more[2, word >> 24 & 255] += first >> 24 & 1
+        more[word >> 8 & 255] += first >> 8 & 1
+        more[256 + (word >> 16 & 255)] += first >> 16 & 1
+        more[512 + (word >> 24 & 255)] += first >> 24 & 1
         first = _FIRST_OF_WORD[end - at, 1]
         counts[word >> 32 & 255] += first & 1
-        more[0, word >> 40 & 255] += first >> 8 & 1
-        more[1, word >> 48 & 255] += first >> 16 & 1
+        more[word >> 40 & 255] += first >> 8 & 1
+        more[256 + (word >> 48 & 255)] += first >> 16 & 1
         at = end + (step >> PLACE_BITS & ((1 << LENGTH_BITS) - 1))
     for byte in range(256):
-        counts[byte] += more[0, byte] + more[1, byte] + more[2, byte]
+        counts[byte] += more[byte] + more[256 + byte] + more[512 + byte]
     counts[_END] = 1
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, _nrt=False)
 def _count_word(word, counts, more):  # type: ignore[no-untyped-def]
     """Count eight bytes in four tables, so that equal neighbours do not wait for each other."""
     for _ in range(2):
         counts[word & 255] += 1
-        more[0, word >> 8 & 255] += 1
-        more[1, word >> 16 & 255] += 1
-        more[2, word >> 24 & 255] += 1
+        more[word >> 8 & 255] += 1
+        more[256 + (word >> 16 & 255)] += 1
+        more[512 + (word >> 24 & 255)] += 1
         word >>= 32
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, _nrt=False)
 def _count_bases(place, size, counts):  # type: ignore[no-untyped-def]
     """Count up to ``LANES`` bytes of a sequence."""
     inside = (1 << size) - 1 if size < LANES else -1
@@ -177,10 +203,12 @@ def _count_bases(place, size, counts):  # type: ignore[no-untyped-def]
     counts[_T] += t
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, _nrt=False)
 def _bits(counts, lengths):  # type: ignore[no-untyped-def]
     """Bits of all symbols and of what follows on them."""
-    total = (counts * lengths).sum()
+    total = 0
+    for symbol in range(counts.size):
+        total += counts[symbol] * lengths[symbol]
     for symbol in range(LENGTH_EXTRA.size):
         total += counts[FIRST_LENGTH + symbol] * LENGTH_EXTRA[symbol]
     for symbol in range(DISTANCE_EXTRA.size):
@@ -188,7 +216,7 @@ def _bits(counts, lengths):  # type: ignore[no-untyped-def]
     return total
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, _nrt=False)
 def _join_codes(work):  # type: ignore[no-untyped-def]
     """Put the entries of four bases together, and of all lengths with what follows on them."""
     codes = work.codes
@@ -202,7 +230,7 @@ def _join_codes(work):  # type: ignore[no-untyped-def]
         work.length_codes[length] = (entry >> 6 | more) << 6 | (entry & 63) + LENGTH_EXTRA[symbol]
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, _nrt=False)
 def _four(codes, word, first):  # type: ignore[no-untyped-def]
     """The codes of the low four bytes, or the first of them, as a word of them all and its bits.
 
@@ -222,7 +250,7 @@ def _four(codes, word, first):  # type: ignore[no-untyped-def]
     return (low | high << both) & ((1 << total) - 1), total
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, _nrt=False)
 def _put_steps(text, count, work, place, word, held):  # type: ignore[no-untyped-def]
     """Put literals, copies and the block's end; the address behind it."""
     codes = work.codes
@@ -266,7 +294,7 @@ def _put_steps(text, count, work, place, word, held):  # type: ignore[no-untyped
     return flush(place, word, held + 7)[0]
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, _nrt=False)
 def _put_bases(text, at, end, fours, place, word, held):  # type: ignore[no-untyped-def]
     """Put literals by eight, as long as they are A, C, G and T; where it stopped, and the rest."""
     while at + 8 <= end:

@@ -16,9 +16,10 @@ from ngsgpu.io.compress.bgzf_blocks import (
     put_deflated,
     put_stored,
 )
-from ngsgpu.io.compress.deflate import call, libdeflate
-from ngsgpu.io.compress.reads.bits import PADDING, new_work, put_stream
-from ngsgpu.jit import njit
+from ngsgpu.io.compress.deflate import Functions, call, libdeflate
+from ngsgpu.io.compress.reads.bits import PADDING, WORK_BYTES, put_stream, work_at
+from ngsgpu.machine_code import machine_code
+from ngsgpu.sequence.intrinsics import array_at
 
 LEVEL: Final = 1
 """The level of the encoder for reads."""
@@ -27,7 +28,7 @@ MOST_STREAM_BYTES: Final = MOST_BLOCK_BYTES - HEADER_BYTES - FOOTER_BYTES
 """Bytes of a block's stream; what would have more is stored as it is."""
 
 LEAST_BYTES: Final = 1 << 19
-"""Data shorter than this are left to libdeflate, which does not need Numba."""
+"""Data shorter than this are left to libdeflate, which needs no code that has to be compiled."""
 
 
 def reads_blocks(data: bytes | memoryview, level: int) -> bytes | memoryview:
@@ -42,37 +43,56 @@ def reads_blocks(data: bytes | memoryview, level: int) -> bytes | memoryview:
     if level != LEVEL or len(data) < LEAST_BYTES:
         return bgzf_blocks(data, level)
     text = np.frombuffer(data, dtype=np.uint8)
-    text.flags.writeable = False  # one type for Numba, which compiles this for 10 s
     # One block more than there are: encoders are given more room than a block may have.
     out = np.empty((-(-text.size // BLOCK_BYTES) + 1) * MOST_BLOCK_BYTES, dtype=np.uint8)
-    work, most = new_work(BLOCK_BYTES), MOST_STREAM_BYTES
-    size = _put_blocks(text, level, most, libdeflate(), work, out)
+    work, functions = np.empty(WORK_BYTES // 8, dtype=np.int64), libdeflate()
+    size = _put_blocks(
+        text.ctypes.data, text.size, level, MOST_STREAM_BYTES, work.ctypes.data, out.ctypes.data,
+        functions.new, functions.deflate, functions.crc32, functions.free,
+    )  # fmt: skip
     if size < 0:
         raise MemoryError
     return out[:size].data
 
 
-@njit(nogil=True, cache=True)
-def _put_blocks(text, level, most, functions, work, out):  # type: ignore[no-untyped-def]
-    """Put the blocks of a text into ``out``; their size, or -1 if there is no memory for it."""
-    compressor = call(functions.new, (level,))
+@machine_code
+def _put_blocks(text, size, level, most, work, out, new, deflate, crc32, free):  # type: ignore[no-untyped-def]
+    """Put the blocks of a text into ``out``; their size, or -1 if there is no memory for it.
+
+    Args:
+        text: its address.
+        size: of the text, bytes.
+        level: of ``compressed``.
+        most: bytes of a block's stream.
+        work: address of memory for ``work_at``.
+        out: address of the blocks, with room for one of ``MOST_BLOCK_BYTES`` more than there are.
+        new: address of a function, see ``Functions``, as are those of the others.
+        deflate: of the function.
+        crc32: of the function.
+        free: of the function.
+    """
+    functions = Functions(new, deflate, 0, crc32, free, 0, 0, 0)
+    compressor = call(new, (level,))
     if compressor == 0:
         return -1
+    memory = work_at(work)
+    made = array_at(out, (-(-size // BLOCK_BYTES) + 1) * MOST_BLOCK_BYTES, np.uint8)
     at = 0
-    for begin in range(0, text.size, BLOCK_BYTES):
-        piece = text[begin : begin + BLOCK_BYTES]
-        block = piece
-        if begin + piece.size + PADDING > text.size:
+    for begin in range(0, size, BLOCK_BYTES):
+        own = min(BLOCK_BYTES, size - begin)
+        piece = array_at(text + begin, own, np.uint8)
+        block = text + begin
+        if begin + own + PADDING > size:
             # The encoder reads behind a block.
-            block = work.padded
-            block[: piece.size] = piece
+            block = work
+            for place in range(own):
+                memory.padded[place] = piece[place]
         body = at + HEADER_BYTES
-        place = np.int64(out[body:].ctypes.data)
-        size = put_stream(np.int64(block.ctypes.data), np.int64(piece.size), work, place, most)
-        if size < 0:
-            size = put_stored(piece, out, body)
-        elif size == 0:
-            size = put_deflated(piece, compressor, functions, out, body)
-        at = finish_block(piece, functions, out, at, size)
-    call(functions.free, (compressor,))
+        stream = put_stream(block, own, memory, out + body, most)
+        if stream < 0:
+            stream = put_stored(piece, made, body)
+        elif stream == 0:
+            stream = put_deflated(piece, compressor, functions, made, body)
+        at = finish_block(piece, functions, made, at, stream)
+    call(free, (compressor,))
     return at

@@ -23,9 +23,18 @@ _SYMBOL_BITS = 9
 _REPEAT, _ZEROS, _MORE_ZEROS = 16, 17, 18
 _REPEAT_BITS = np.array([0] * 16 + [2, 3, 7])
 
+_MOST_SYMBOLS = LITERALS + DISTANCES
+_MOST_LENGTH = 16
 
-@njit(nogil=True, cache=True)
-def code_lengths(counts, limit, lengths):  # type: ignore[no-untyped-def]
+CODE_WORDS: Final = 2 * _MOST_SYMBOLS + _MOST_LENGTH
+"""int64 that making a code needs for itself."""
+
+HEADER_WORDS: Final = CODE_WORDS + 2 * _MOST_SYMBOLS + 3 * _LENGTH_CODES
+"""int64 that making a header needs for itself."""
+
+
+@njit(nogil=True, cache=True, _nrt=False)
+def code_lengths(counts, limit, lengths, words):  # type: ignore[no-untyped-def]
     """Put the lengths of an optimal code: 0 for symbols that do not occur.
 
     Of symbols that are as frequent, the first gets the longer code. Lengths over the limit are
@@ -35,9 +44,11 @@ def code_lengths(counts, limit, lengths):  # type: ignore[no-untyped-def]
         counts: int64[symbols], how often each occurs.
         limit: most bits.
         lengths: int64[symbols].
+        words: int64[CODE_WORDS], for intermediate results.
     """
     lengths[:] = 0
-    keys = np.empty(counts.size, dtype=np.int64)
+    keys, nodes = words[:_MOST_SYMBOLS], words[_MOST_SYMBOLS : 2 * _MOST_SYMBOLS]
+    numbers = words[2 * _MOST_SYMBOLS : 2 * _MOST_SYMBOLS + limit + 1]
     used = 0
     for symbol in range(counts.size):
         if counts[symbol] > 0:
@@ -52,7 +63,9 @@ def code_lengths(counts, limit, lengths):  # type: ignore[no-untyped-def]
         if used == 1:
             lengths[keys[0] & 511] = 1
         return
-    numbers = _numbers_of_lengths(keys[:used] >> _SYMBOL_BITS, limit)
+    for at in range(used):
+        nodes[at] = keys[at] >> _SYMBOL_BITS
+    _count_lengths(nodes[:used], limit, numbers)
     at = 0
     for length in range(limit, 0, -1):
         for _ in range(numbers[length]):
@@ -60,9 +73,9 @@ def code_lengths(counts, limit, lengths):  # type: ignore[no-untyped-def]
             at += 1
 
 
-@njit(nogil=True, cache=True)
-def _numbers_of_lengths(nodes, limit):  # type: ignore[no-untyped-def]
-    """The number of codes of each length, from sorted frequencies [Moffat and Katajainen, 1995]."""
+@njit(nogil=True, cache=True, _nrt=False)
+def _count_lengths(nodes, limit, numbers):  # type: ignore[no-untyped-def]
+    """Put how many codes each length has, of sorted frequencies [Moffat and Katajainen, 1995]."""
     used = nodes.size
     nodes[0] += nodes[1]
     root, leaf = 0, 2
@@ -80,7 +93,7 @@ def _numbers_of_lengths(nodes, limit):  # type: ignore[no-untyped-def]
     nodes[used - 2] = 0
     for node in range(used - 3, -1, -1):
         nodes[node] = nodes[nodes[node]] + 1
-    numbers = np.zeros(limit + 1, dtype=np.int64)
+    numbers[:] = 0
     room, depth, node = 1, 0, used - 2
     while room > 0:
         inner = 0
@@ -91,10 +104,9 @@ def _numbers_of_lengths(nodes, limit):  # type: ignore[no-untyped-def]
         room = 2 * inner
         depth += 1
     _shorten(numbers, limit)
-    return numbers
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, _nrt=False)
 def _shorten(numbers, limit):  # type: ignore[no-untyped-def]
     """Make numbers of lengths those of a code, of which some were over the limit."""
     total = 0
@@ -110,15 +122,22 @@ def _shorten(numbers, limit):  # type: ignore[no-untyped-def]
         total -= 1
 
 
-@njit(nogil=True, cache=True)
-def make_codes(lengths, codes):  # type: ignore[no-untyped-def]
-    """Put the entries of the canonical code with some lengths; 0 for symbols without any."""
-    following = np.zeros(17, dtype=np.int64)
+@njit(nogil=True, cache=True, _nrt=False)
+def make_codes(lengths, codes, words):  # type: ignore[no-untyped-def]
+    """Put the entries of the canonical code with some lengths; 0 for symbols without any.
+
+    Args:
+        lengths: int64[symbols].
+        codes: int64[symbols].
+        words: int64[CODE_WORDS], for intermediate results.
+    """
+    following = words[: _MOST_LENGTH + 1]
+    following[:] = 0
     for length in lengths:
         following[length] += 1
     following[0] = 0
     code = 0
-    for length in range(1, 17):
+    for length in range(1, _MOST_LENGTH + 1):
         own = following[length]
         following[length] = code
         code = (code + own) << 1
@@ -135,20 +154,21 @@ def make_codes(lengths, codes):  # type: ignore[no-untyped-def]
             codes[symbol] = backwards << 6 | length
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, _nrt=False)
 def flush(place, word, held):  # type: ignore[no-untyped-def]
     """Store the whole bytes of the bits that are held; what is left."""
     store_word(place, word)
     return place + (held >> 3), word >> (held & 56), held & 7
 
 
-@njit(nogil=True, cache=True)
-def put_header(lengths, place):  # type: ignore[no-untyped-def]
+@njit(nogil=True, cache=True, _nrt=False)
+def put_header(lengths, place, words):  # type: ignore[no-untyped-def]
     """Put the header of a stream's only block, with the lengths of its codes.
 
     Args:
         lengths: int64[SYMBOLS].
         place: address; there is room for 600 bytes.
+        words: int64[HEADER_WORDS], for intermediate results.
 
     Returns:
         The address behind the whole bytes, a word with the bits after them, and their number.
@@ -158,15 +178,19 @@ def put_header(lengths, place):  # type: ignore[no-untyped-def]
         literals -= 1
     while distances > 1 and lengths[FIRST_DISTANCE + distances - 1] == 0:
         distances -= 1
-    all_lengths = np.empty(literals + distances, dtype=np.int64)
-    all_lengths[:literals] = lengths[:literals]
-    all_lengths[literals:] = lengths[FIRST_DISTANCE : FIRST_DISTANCE + distances]
-    runs = np.empty(literals + distances, dtype=np.int64)
-    counts = np.zeros(_LENGTH_CODES, dtype=np.int64)
+    words, more = words[:CODE_WORDS], words[CODE_WORDS:]
+    all_lengths, more = more[: literals + distances], more[literals + distances :]
+    for at in range(literals):
+        all_lengths[at] = lengths[at]
+    for at in range(distances):
+        all_lengths[literals + at] = lengths[FIRST_DISTANCE + at]
+    runs, more = more[: literals + distances], more[literals + distances :]
+    counts, own = more[:_LENGTH_CODES], more[_LENGTH_CODES : 2 * _LENGTH_CODES]
+    codes = more[2 * _LENGTH_CODES : 3 * _LENGTH_CODES]
+    counts[:] = 0
     count = _put_repeats(all_lengths, runs, counts)
-    own, codes = np.empty_like(counts), np.empty_like(counts)
-    code_lengths(counts, _MOST_LENGTH_BITS, own)
-    make_codes(own, codes)
+    code_lengths(counts, _MOST_LENGTH_BITS, own, words)
+    make_codes(own, codes, words)
     given = _LENGTH_CODES
     while own[_LENGTH_ORDER[given - 1]] == 0:
         given -= 1
@@ -184,7 +208,7 @@ def put_header(lengths, place):  # type: ignore[no-untyped-def]
     return place, word, held
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, _nrt=False)
 def _put_repeats(lengths, runs, counts):  # type: ignore[no-untyped-def]
     """Put symbols for lengths and their repeats, each below its further bits; their number."""
     count = at = 0

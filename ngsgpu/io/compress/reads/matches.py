@@ -59,7 +59,7 @@ _NEW_LINE, _SPACE, _PLUS, _COLON, _GREATER, _AT = (ord(letter) for letter in "\n
 _A, _C, _G, _T, _N = (ord(letter) for letter in "ACGTN")
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, _nrt=False)
 def _common(first, second, most):  # type: ignore[no-untyped-def]
     """Bytes, at most ``most``, that are the same at two addresses."""
     at = 0
@@ -71,7 +71,7 @@ def _common(first, second, most):  # type: ignore[no-untyped-def]
     return most
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, _nrt=False)
 def _common_end(first, second, most, readable):  # type: ignore[no-untyped-def]
     """Bytes, at most ``most``, that are the same before two addresses.
 
@@ -88,7 +88,7 @@ def _common_end(first, second, most, readable):  # type: ignore[no-untyped-def]
     return min(most, at)
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, _nrt=False)
 def _find_lines(text, size, lines):  # type: ignore[no-untyped-def]
     """Put the places where lines begin, and ``size``; the number of lines, -1 if there are many."""
     count = 1
@@ -107,14 +107,14 @@ def _find_lines(text, size, lines):  # type: ignore[no-untyped-def]
     return count
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, _nrt=False)
 def _slot(place):  # type: ignore[no-untyped-def]
     """The slot of a table for the 16-mer at an address."""
     mixed = (load_word(place) * _MULTIPLIER) ^ load_word(place + 8)
     return ((mixed * _MULTIPLIER) >> 40) & (SLOTS - 1)
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, _nrt=False)
 def _insert(text, begin, end, tables):  # type: ignore[no-untyped-def]
     """Put every 16th 16-mer of [begin, end) into the tables, which keep a half's first place."""
     for at in range(begin, end - MER + 1, _STRIDE):
@@ -125,7 +125,7 @@ def _insert(text, begin, end, tables):  # type: ignore[no-untyped-def]
             tables[slot] = low
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, _nrt=False)
 def _find(text, at, tables):  # type: ignore[no-untyped-def]
     """An earlier place that may have the 16-mer at a place; -1 if there is none."""
     slot = 2 * _slot(text + at)
@@ -139,7 +139,7 @@ def _find(text, at, tables):  # type: ignore[no-untyped-def]
     return place if place != EMPTY and at - place <= WINDOW else -1
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, _nrt=False)
 def _repeats(text, begin, end, tables):  # type: ignore[no-untyped-def]
     """Whether one of the 16-mers of [begin, end), of every third, is found."""
     for at in range(begin, end - MER + 1, 3):
@@ -149,7 +149,7 @@ def _repeats(text, begin, end, tables):  # type: ignore[no-untyped-def]
     return False
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, _nrt=False)
 def _put(steps, counts, place, length, distance, bases):  # type: ignore[no-untyped-def]
     """Put a copy, in several if it is long; the address behind the steps."""
     while length > 0:
@@ -166,7 +166,7 @@ def _put(steps, counts, place, length, distance, bases):  # type: ignore[no-unty
     return steps
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, _nrt=False)
 def _put_runs(text, at, end, least, steps, counts):  # type: ignore[no-untyped-def]
     """Put the runs in [at, end) of a least length that equal the byte before them."""
     at = max(at, 1)
@@ -191,7 +191,7 @@ def _put_runs(text, at, end, least, steps, counts):  # type: ignore[no-untyped-d
     return steps
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, _nrt=False)
 def _put_sequence(text, begin, end, tables, steps, counts):  # type: ignore[no-untyped-def]
     """Put what [begin, end) has of earlier sequences."""
     at = done = begin
@@ -214,14 +214,14 @@ def _put_sequence(text, begin, end, tables, steps, counts):  # type: ignore[no-u
     return steps
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, _nrt=False)
 def _separator(text, at, end):  # type: ignore[no-untyped-def]
     """The first space or colon of [at, end) within 64 bytes; ``end`` if there is none."""
     found = equal_to(text + at, _SPACE) | equal_to(text + at, _COLON)
     return min(end, at + trailing_zeros(found)) if found != 0 else end
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, _nrt=False)
 def _put_fields(text, at, end, other, other_end, steps, counts):  # type: ignore[no-untyped-def]
     """Put what fields of a header have in common with those of another."""
     while True:
@@ -238,7 +238,7 @@ def _put_fields(text, at, end, other, other_end, steps, counts):  # type: ignore
         other = others + length
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, _nrt=False)
 def _put_line(text, line, lines, kinds, least, steps, counts):  # type: ignore[no-untyped-def]
     """Put the copies of a line that is not a sequence."""
     lines += 4 * line
@@ -278,13 +278,13 @@ def _put_line(text, line, lines, kinds, least, steps, counts):  # type: ignore[n
     return _put(steps, counts, stop, tail + joined, end - other_end, 0)
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, _nrt=False)
 def _line_begin(lines, number):  # type: ignore[no-untyped-def]
     """Where a line begins, counted from that at an address."""
     return load_word(lines + 4 * number) & 0xFFFFFFFF
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, _nrt=False)
 def _is_sequence(text, begin, end):  # type: ignore[no-untyped-def]
     """Whether a line begins with 16 bases or N."""
     if end - begin < MER:
@@ -294,7 +294,7 @@ def _is_sequence(text, begin, end):  # type: ignore[no-untyped-def]
     return (bases | equal_to(place, _N)) & 0xFFFF == 0xFFFF
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, _nrt=False)
 def _survey(text, size, lines, count, kinds, tables, counts):  # type: ignore[no-untyped-def]
     """Say of each line whether it is a sequence, and fill the tables.
 
@@ -321,13 +321,15 @@ def _survey(text, size, lines, count, kinds, tables, counts):  # type: ignore[no
         if kinds[line]:
             sequences += 1
             repeated += _repeats(text, begin + 1, end, np.int64(tables.ctypes.data))
-    most = counts[:256].max()
+    most = 0
+    for byte in range(256):
+        most = max(most, counts[byte])
     counts[:] = 0
     least = _LONG_RUN if 3 * most > sampled else _SHORT_RUN
     return 4 * sequence_bytes >= size, 4 * repeated > sequences, least
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, _nrt=False)
 def find_steps(text, size, work):  # type: ignore[no-untyped-def]
     """Divide a block into copies and the literals between them, and count the copies' symbols.
 

@@ -51,7 +51,7 @@ DISTANCE_SYMBOL: Final = np.array(_NEAR + _FAR, dtype=np.uint8)
 """The symbols of distances: of up to 256 by the distance less 1, of others by its 128th."""
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, _nrt=False)
 def distance_symbol(distance):  # type: ignore[no-untyped-def]
     """The symbol of a distance."""
     before = distance - 1
