@@ -38,6 +38,7 @@ PROGRAMS = {
     "konnector": "Konnector {}",
 }
 DATA = {
+    "chr20_checked": "human chr20, 2.5-3 and 3.6-5 Mb",
     "escherichia_coli__DSM_30083": "*E. coli* DSM 30083",
     "escherichia_coli__K_12_MG1655": "*E. coli* K-12 MG1655",
     "mycobacterium_tuberculosis__H37Rv": "*M. tuberculosis* H37Rv",

@@ -1,7 +1,8 @@
 """The programs that the suite measures, and what each reports of a run.
 
 Their command lines are in ``commands``. To measure another program of these, add its name to its
-stage in ``STAGES``; its output has to hold all reads, in the order of the input.
+stage in ``STAGES``; its output has to hold all reads, in the order of the input. ``LABEL=OPTIONS``
+is ngsgpu with options.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -97,13 +98,35 @@ STAGES: dict[str, dict[str, Program]] = {
 NAMES = sorted({name for table in STAGES.values() for name in table})
 
 
+def with_options(stage: str, label: str, options: str) -> Program:
+    """Ngsgpu with options; its outputs do not replace those of another label."""
+    own = STAGES[stage][NGSGPU]
+    mark = re.sub(r"\W+", "_", label)
+
+    def job(work: Work) -> Job:
+        plain = own.job(work)
+        command, outputs = plain.command, tuple(f"{mark}_{name}" for name in plain.outputs)
+        for name, new in zip(plain.outputs, outputs, strict=True):
+            command = command.replace(f" {name}", f" {new}")
+        return replace(plain, command=f"{command} {options}", outputs=outputs)
+
+    return replace(own, job=job)
+
+
 def programs_of(stage: str, wanted: Sequence[str] | None) -> dict[str, Program]:
     """The programs of a stage that are wanted, or all that are installed; ngsgpu first.
 
     Raises:
         BenchmarkError: one that is wanted is not here.
     """
-    table = STAGES[stage]
+    table = dict(STAGES[stage])
+    for wish in wanted or ():
+        label, is_ours, options = wish.partition("=")
+        if is_ours:
+            table[label] = with_options(stage, label, options)
+        elif wish not in NAMES:
+            raise BenchmarkError(f"{wish}: the programs are {', '.join(NAMES)}")
+    wanted = None if wanted is None else [wish.partition("=")[0] for wish in wanted]
     if wanted is None:
         return {name: program for name, program in table.items() if program.is_here}
     for name in wanted:

@@ -346,7 +346,8 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     add("--data", nargs="+", required=True, help=f"{named}, or FASTA files, plain or gzip")
     add("--genomes", type=Path, help=f"folder of genomes for {named}")
     add("--folder", type=Path, help="where data sets are kept; without it they are removed")
-    add("--programs", nargs="+", choices=NAMES, help="instead of all that are found")
+    named = f"of {', '.join(NAMES)}, or LABEL=OPTIONS of ngsgpu"
+    add("--programs", nargs="+", help=f"instead of all that are found: {named}")
     add("--backend", choices=("cpu", "cuda"), default="cpu", help="of ngsgpu")
     add("-t", "--threads", type=int, default=os.cpu_count() or 1, help="of every program")
     add("--repeats", type=int, default=3, help="measurements of each program")

@@ -46,7 +46,7 @@ class Run(EditingRun[CorrectionParameters]):
             spectrum = self.sampled_spectrum(minhash.k)
         coverage = given.coverage or max(1.0, estimate_coverage(spectrum))
         repeated = spectrum.share_above(minhash.max_bucket_size(coverage))
-        self.parameters = given.for_reads(bases, repeated)
+        self.parameters = given.for_reads(bases, repeated, coverage)
         return spectrum, coverage
 
     @abstractmethod

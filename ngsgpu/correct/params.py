@@ -200,7 +200,7 @@ class CorrectionParameters:
         if self.classic and self.keep_variants is not None:
             raise UsageError("`classic` keeps no variants; leave out `keep_variants`")
 
-    def for_reads(self, bases: int, repeated: float = 0.0) -> Self:
+    def for_reads(self, bases: int, repeated: float = 0.0, coverage: float = 0.0) -> Self:
         """The same with a k-mer length that suits some reads, or with ``classic`` that of CARE.
 
         Arguments are those of ``MinhashParameters.for_reads``.
@@ -208,7 +208,7 @@ class CorrectionParameters:
         own = self.minhash
         if self.classic:
             return dataclasses.replace(self, minhash=dataclasses.replace(own, kmer=own.k))
-        return dataclasses.replace(self, minhash=own.for_reads(bases, repeated))
+        return dataclasses.replace(self, minhash=own.for_reads(bases, repeated, coverage))
 
     def chosen_model(self, *, with_qualities: bool = True) -> str:
         """The model for reads with or without qualities: ``none``, ``default`` or a file."""

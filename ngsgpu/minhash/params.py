@@ -64,20 +64,22 @@ class MinhashParameters:
         """The k-mer length given or chosen (``for_reads``), otherwise the longest one."""
         return MOST_BASES if self.kmer is None else self.kmer
 
-    def for_reads(self, bases: int, repeated: float = 0.0) -> Self:
+    def for_reads(self, bases: int, repeated: float = 0.0, coverage: float = 0.0) -> Self:
         """The same with a k-mer length that suits some reads.
 
         Of 16 times as many k-mers as there are bases, hardly any meet by chance; the shorter they
         are, the more reads with errors share some with others. But the more do copies of a repeat.
+        Where a bucket has more reads than are looked at, there is no lack of others.
 
         Args:
             bases: of all reads.
             repeated: share of their k-mers, of that length, that are in buckets of repeats.
+            coverage: reads per position.
         """
         if self.kmer is not None:
             return self
         wanted = (max(16 * bases - 1, 1).bit_length() + 1) // 2
-        if repeated > MANY_REPEATED:
+        if repeated > MANY_REPEATED or coverage > MAX_ENTRIES // self.hashes:
             wanted = MOST_BASES
         return dataclasses.replace(self, kmer=min(max(FEWEST_BASES, wanted), MOST_BASES))
 

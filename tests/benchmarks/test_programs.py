@@ -46,6 +46,17 @@ def test_kraken_is_told_of_compressed_reads(ending):
         assert ("--gzip-compressed" in words) == (ending == ".gz" and program.name == "kraken2")
 
 
+def test_ngsgpu_with_options():
+    (program,) = programs_of("correct", ["ngsgpu, spectrum=--method spectrum"]).values()
+    plain, job = STAGES["correct"]["ngsgpu"].job(WORK), program.job(WORK)
+    assert job.command.endswith(" --method spectrum")
+    assert not {*plain.outputs} & {*job.outputs}
+    assert {*job.outputs} <= {*job.command.split()}
+    assert program.report is ngsgpu_report
+    with pytest.raises(BenchmarkError, match="lightest: the programs are"):
+        programs_of("correct", ["lightest"])
+
+
 def test_what_programs_know_of_the_genome():
     table = STAGES["correct"]
     assert "-K 23 5030000" in table["lighter"].job(WORK).command

@@ -208,6 +208,7 @@ def test_amplicons_are_corrected(tmp_path: Path, ngsgpu: Commands) -> None:
     after = (tmp_path / "out.fq").read_text().split("\n")[1::4]
     assert sum(one != right for one, right in zip(after, truth, strict=True)) < 20
     assert "nearly all" not in said and "unchanged" not in said
+    assert read_json(stats)["parameters"]["minhash"]["kmer"] == 20
     kept = read_json(stats)["kept"]
     assert kept["nearly_all"] is False
     assert 0 <= kept["rare"] < 100 < kept["q20_bases"]

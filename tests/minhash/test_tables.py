@@ -175,6 +175,12 @@ def test_longest_kmers_for_repeats() -> None:
     assert MinhashParameters().for_reads(1000, 0.041).kmer == 20
 
 
+def test_longest_kmers_where_buckets_have_more_reads_than_are_looked_at() -> None:
+    assert MinhashParameters().for_reads(1000, coverage=341).kmer == 16
+    assert MinhashParameters().for_reads(1000, coverage=341.1).kmer == 20
+    assert MinhashParameters(hashes=16).for_reads(1000, coverage=1024).kmer == 16
+
+
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [

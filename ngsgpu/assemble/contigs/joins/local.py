@@ -82,15 +82,15 @@ class LocalReads:
         pieces = self._pieces
         one = end_of(pieces, join.source, _WORDS[0])
         two = begin_of(pieces, join.target, _WORDS[0])
-        rows, turned, skipped = self._around(join)
+        rows, turned, cut = self._around(join)
         room = int(self._reads.lengths[rows].sum(dtype=np.int64))
         for word in _WORDS:
             if word >= pieces.k or high <= -word:
                 continue
             words = np.empty((2, room), dtype=np.uint64)
             used = enter_reads(
-                self._reads.bases, self._reads.starts, self._reads.lengths, rows, turned, skipped,
-                word, words,
+                self._reads.bases, self._reads.starts, self._reads.lengths, rows, turned, cut, word,
+                words,
             )  # fmt: skip
             words = np.sort(words[:, :used], axis=1)
             out = np.empty((2, high + word), dtype=np.uint8)
@@ -141,11 +141,11 @@ class LocalReads:
             sizes: bases of the first and of the second end that are known.
         """
         word = min(_CHECKED, self._pieces.k)
-        rows, turned, skipped = self._around(join, sizes)
+        rows, turned, cut = self._around(join, (len(text), *sizes))
         room = int(self._reads.lengths[rows].sum(dtype=np.int64))
         words = np.empty((2, room), dtype=np.uint64)
         used = enter_reads(
-            self._reads.bases, self._reads.starts, self._reads.lengths, rows, turned, skipped, word,
+            self._reads.bases, self._reads.starts, self._reads.lengths, rows, turned, cut, word,
             words,
         )  # fmt: skip
         own, times = np.unique(words[0, :used], return_counts=True)
@@ -156,46 +156,56 @@ class LocalReads:
         return int((~known & (times >= max(2, usual // _RARE))).sum()) > word
 
     def _around(
-        self, join: Join, sizes: tuple[int, int] | None = None
+        self, join: Join, text: tuple[int, int, int] | None = None
     ) -> tuple[NDArray[np.int64], NDArray[np.bool_], NDArray[np.int64]]:
-        """Reads near the ends, and mates that may lie between, but for those behind what is known.
+        """Reads near the ends, and mates that may lie between, as far as they lie on a text.
 
         Args:
             join: of the ends.
-            sizes: bases of the first and of the second end that are known; None: all.
+            text: bases of the text, of the first end that it begins with, and of the second end
+                that it ends with; None: what is between is not known, the ends are whole.
 
         Returns:
-            The reads, which of them to turn, and the bases at their begins, as they are turned,
-            that lie before what is known of the first end; those behind what is known of the second
-            one are negative.
+            The reads, which of them to turn, and, int64[2, n], the bases at their begins and ends,
+            as they are turned, that lie before and behind the text.
         """
         parts: list[tuple[NDArray[np.int64], bool, NDArray[np.int64]]] = []
-        lengths = self._reads.lengths
         for number, d in enumerate((join.source, join.target ^ 1)):
             size = int(self._pieces.starts[(d >> 1) + 1] - self._pieces.starts[d >> 1])
-            known = size if sizes is None else sizes[number]
-            is_turned, sign = bool(number), 1 - 2 * number
+            whole, known = (None, size) if text is None else (text[0], text[1 + number])
+            is_turned = bool(number)
             rows, at = self._on(d)
-            near = at + lengths[rows] > size - self._pieces.k
-            parts.append((rows[near], is_turned, sign * np.maximum(0, size - known - at[near])))
-            if sizes is None or sizes[1 - number] + join.gap >= self._longest:
+            lengths = self._reads.lengths[rows]
+            near = at + lengths > size - self._pieces.k
+            off = _off(known - size + at[near], lengths[near], whole)
+            parts.append((rows[near], is_turned, off[::-1] if is_turned else off))
+            if text is None or min(join.gap + text[2 - number], text[0] - known) >= self._longest:
                 mates = rows[at + self._longest > size] ^ 1
-                parts.append((mates, not is_turned, np.zeros(len(mates), dtype=np.int64)))
+                parts.append((mates, not is_turned, np.zeros((2, len(mates)), dtype=np.int64)))
             rows, at = self._on(d ^ 1)
             rows, at = rows[at < self._pieces.k], at[at < self._pieces.k]
-            over = np.maximum(0, at + lengths[rows] - known)
-            parts.append((rows, not is_turned, sign * over))
+            lengths = self._reads.lengths[rows]
+            off = _off(known - at - lengths, lengths, whole)
+            parts.append((rows, not is_turned, off[::-1] if is_turned else off))
         rows = np.concatenate([part[0] for part in parts])
         turned = np.concatenate([np.full(len(part[0]), part[1]) for part in parts])
-        skipped = np.concatenate([part[2] for part in parts])
+        cut = np.concatenate([part[2] for part in parts], axis=1)
         # A read that is at one end, and the mate of one at the other, counts once.
         rows, first = np.unique(rows, return_index=True)
-        return rows, turned[first], skipped[first]
+        return rows, turned[first], cut[:, first]
 
     def _on(self, d: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Reads that lie on a direction, and where."""
         begin, end = np.searchsorted(self._directions, [d, d + 1])
         return self._rows[begin:end], self._at[begin:end]
+
+
+def _off(
+    begin: NDArray[np.int64], lengths: NDArray[np.int32], whole: int | None
+) -> NDArray[np.int64]:
+    """Bases of reads before a text and behind it, as int64[2, n]; without end, if it is None."""
+    behind = begin + lengths - whole if whole is not None else np.zeros_like(begin)
+    return np.maximum(0, np.stack([-begin, behind]))
 
 
 def as_word(codes: NDArray[np.uint8]) -> np.uint64:
@@ -210,7 +220,7 @@ def enter_reads(
     lengths: NDArray[np.int32],
     rows: NDArray[np.int64],
     turned: NDArray[np.bool_],
-    skipped: NDArray[np.int64],
+    cut: NDArray[np.int64],
     word: int,
     words: NDArray[np.uint64],
 ) -> int:
@@ -222,8 +232,8 @@ def enter_reads(
         lengths: of the reads.
         rows: which reads.
         turned: bool[n], which of them run backwards.
-        skipped: int64[n], bases at their begins that are left out, as they are turned; at their
-            ends, if negative.
+        cut: int64[2, n], bases at their begins and at their ends that are left out, as they are
+            turned.
         word: bases of a word, at most 31.
         words: uint64[2, m], gets the words forwards, and those backwards.
     """
@@ -234,9 +244,7 @@ def enter_reads(
         unpack(bases, starts[rows[i]], length, codes)
         own = np.uint64(0)
         other = np.uint64(0)
-        at_end = turned[i] == (skipped[i] > 0)
-        begin = np.int64(0) if at_end else abs(skipped[i])
-        end = length - abs(skipped[i]) if at_end else length
+        begin, end = cut[1 if turned[i] else 0, i], length - cut[0 if turned[i] else 1, i]
         for at in range(begin, end):
             own, other = roll(own, other, np.uint64(codes[at]), word)
             if at >= begin + word - 1:

@@ -358,3 +358,23 @@ def test_reads_contradict_what_is_left_out() -> None:
     assert local.contradict(join, np.concatenate([codes[:610], codes[650:]]), sizes)
     codes[640] = 3 - codes[640]
     assert not local.contradict(join, codes, sizes)
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_reads_do_not_contradict_what_ends_before_them(turned: bool) -> None:
+    """Reads of one end go on behind the other, a short piece: what follows there is not known."""
+    text = GENOME[:1300]
+    reads = [text[at : at + 200] for at in range(0, 1101, 7)]
+    one, two = text[:600], text[620:680]
+    if turned:
+        text, one, two = (reverse_complement(own) for own in (text[:680], two, one))
+    pieces = graph_of(one, two)
+    source, target = (oracle.directions(pieces).index(own) for own in (one, two))
+    held = oracle.held(reads, len(reads))
+    places = place_reads(pieces, held, len(held), 1, sampled=0)
+    join = Join(source, target, 20, 10, (), False, 9)
+    local = LocalReads(pieces, [join], held, places, 400)
+    codes = np.array(["ACGT".index(base) for base in text[:680]], dtype=np.uint8)
+    sizes = len(one), len(two)
+    assert not local.contradict(join, codes, sizes)
+    assert local.contradict(join, np.delete(codes, slice(len(one) - 20, len(one) + 20)), sizes)
