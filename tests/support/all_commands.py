@@ -7,8 +7,6 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-import jsonschema
-
 from ngsgpu.cli import main
 from scripts.task_outputs import DATA, FILES, ROOT
 
@@ -48,6 +46,8 @@ COMMANDS = {
 
 def check_schema(path: Path) -> dict[str, Any]:
     """Compare statistics with their published schema; gives them back."""
+    import jsonschema  # missing on machines that only check GPUs
+
     found: dict[str, Any] = json.loads(path.read_text())
     schema = json.loads((ROOT / f"docs/schemas/{found['schema']}.json").read_text())
     jsonschema.Draft202012Validator.check_schema(schema)
