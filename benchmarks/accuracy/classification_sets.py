@@ -20,10 +20,10 @@ import gzip
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -145,21 +145,56 @@ def make_reads(
     roles, there = deal(genomes, seed)
     if (folder / "labels.tsv").exists():
         return there
-    folder.mkdir(parents=True, exist_ok=True)
     source = np.random.default_rng(1000 + seed)
+
+    def drawn() -> Iterator[Drawn]:
+        for i, role in roles.items():
+            own, genome = genomes[i], sequences(genomes[i].path)
+            if role in CHANGED:
+                rate = float(role.split()[1]) / 100
+                genome = [changed(bases, rate, source) for bases in genome]
+            reads = READS // 2 if role in CHANGED else READS
+            yield Drawn(own.species, own.genus, role, genome, reads)
+
+    write_reads(drawn(), there, source, folder, kinds)
+    return there
+
+
+class Drawn(NamedTuple):
+    """A genome that reads are drawn from."""
+
+    species: int
+    genus: int
+    role: str
+    genome: Sequence[NDArray[np.uint8]]
+    reads: int
+
+
+def write_reads(
+    drawn: Iterable[Drawn],
+    there: Sequence[Genome],
+    source: np.random.Generator,
+    folder: Path,
+    kinds: Kinds,
+) -> None:
+    """Draw reads of each kind from genomes, and write them and their labels.
+
+    Args:
+        drawn: the genomes.
+        there: those of the database.
+        source: of the reads.
+        folder: is made.
+        kinds: of reads.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
     rows = ["label\ttaxid\tgenus_taxid\tspecies_genome_here\tgenus_genome_here\trole"]
     texts: dict[tuple[str, int], list[bytes]] = {}
     species, genera = ({getattr(own, rank) for own in there} for rank in RANKS)
-    for number, (i, role) in enumerate(roles.items()):
-        own, genome = genomes[i], sequences(genomes[i].path)
-        if role in CHANGED:
-            rate = float(role.split()[1]) / 100
-            genome = [changed(bases, rate, source) for bases in genome]
+    for number, own in enumerate(drawn):
         rows.append(f"g{number}\t{own.species}\t{own.genus}\t{own.species in species}\t"
-                    f"{own.genus in genera}\t{role}")  # fmt: skip
-        reads = READS // 2 if role in CHANGED else READS
+                    f"{own.genus in genera}\t{own.role}")  # fmt: skip
         for kind, values in kinds.items():
-            for at, pair in enumerate(draw_reads(genome, reads, values, source)):
+            for at, pair in enumerate(draw_reads(own.genome, own.reads, values, source)):
                 for mate, text in enumerate(pair, start=1):
                     if text:
                         name = f">g{number}{SEPARATOR}{at}\n".encode()
@@ -167,7 +202,6 @@ def make_reads(
     for (kind, mate), lines in texts.items():
         file_of(folder, kind, mate, kinds).write_bytes(b"".join(lines))
     (folder / "labels.tsv").write_text("\n".join(rows) + "\n")
-    return there
 
 
 def file_of(folder: Path, kind: str, mate: int, kinds: Kinds = KINDS) -> Path:

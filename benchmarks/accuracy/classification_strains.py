@@ -15,16 +15,16 @@ import argparse
 import gzip
 import lzma
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
-from benchmarks.accuracy.classification_curves import RANKS, SEPARATOR
+from benchmarks.accuracy.classification_curves import RANKS
 from benchmarks.accuracy.classification_density import labels_of
-from benchmarks.accuracy.classification_holdout import Genome, read_genomes
+from benchmarks.accuracy.classification_holdout import read_genomes
 from benchmarks.accuracy.classification_lengths import (
     LENGTHS,
     Sample,
@@ -34,7 +34,7 @@ from benchmarks.accuracy.classification_lengths import (
     shown,
     summary,
 )
-from benchmarks.accuracy.classification_sets import READS, draw_reads, file_of, files_of, sequences
+from benchmarks.accuracy.classification_sets import READS, Drawn, files_of, sequences, write_reads
 from benchmarks.harness.document import head, write_document
 from benchmarks.harness.tables import markdown
 
@@ -65,30 +65,17 @@ def strains(wanted: argparse.Namespace, lacked: frozenset[int]) -> Sample:
     folder = wanted.work / f"strains{len(lacked)}"
     if not (folder / "labels.tsv").exists():
         folder.mkdir(parents=True, exist_ok=True)
-        write_reads(wanted.strains, there, folder)
+        source = np.random.default_rng(7)
+        write_reads(drawn(wanted.strains, folder), there, source, folder, LENGTHS)
     reads = {kind: files_of(folder, kind, LENGTHS) for kind in LENGTHS}
     name = "strains, species lacked" if lacked else "strains"
     return Sample(name, reads, labels_of(folder / "labels.tsv"), there, folder, whole_only=True)
 
 
-def write_reads(places: Path, there: Sequence[Genome], folder: Path) -> None:
-    """Write the reads and their labels."""
-    source = np.random.default_rng(7)
-    species, genera = ({getattr(own, rank) for own in there} for rank in RANKS)
-    rows = ["label\ttaxid\tgenus_taxid\tspecies_genome_here\tgenus_genome_here\trole"]
-    texts: dict[tuple[str, int], list[bytes]] = {}
-    for number, (file, (own, genus)) in enumerate(STRAINS.items()):
-        genome = sequences(unpacked(next(places.rglob(file)), folder))
-        rows.append(f"g{number}\t{own}\t{genus}\t{own in species}\t{genus in genera}\t{file}")
-        for kind, values in LENGTHS.items():
-            for at, pair in enumerate(draw_reads(genome, READS, values, source)):
-                for mate, text in enumerate(pair, start=1):
-                    if text:
-                        name = f">g{number}{SEPARATOR}{at}\n".encode()
-                        texts.setdefault((kind, mate), []).append(name + text + b"\n")
-    for (kind, mate), lines in texts.items():
-        file_of(folder, kind, mate, LENGTHS).write_bytes(b"".join(lines))
-    (folder / "labels.tsv").write_text("\n".join(rows) + "\n")
+def drawn(places: Path, folder: Path) -> Iterator[Drawn]:
+    """The genomes of ``STRAINS``."""
+    for file, (own, genus) in STRAINS.items():
+        yield Drawn(own, genus, file, sequences(unpacked(next(places.rglob(file)), folder)), READS)
 
 
 def unpacked(path: Path, folder: Path) -> Path:
@@ -105,8 +92,8 @@ def sets(wanted: argparse.Namespace) -> Iterator[tuple[str, list[Sample]]]:
     yield "strains", [strains(wanted, frozenset())]
     yield "strains, species lacked", [strains(wanted, LACKED)]
     if wanted.draws:
-        drawn = [replace(own, whole_only=True) for own in samples(wanted, wanted.draws)]
-        yield "draws", drawn
+        whole = [replace(own, whole_only=True) for own in samples(wanted, wanted.draws)]
+        yield "draws", whole
 
 
 def table(document: dict[str, Any]) -> str:

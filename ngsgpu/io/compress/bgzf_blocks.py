@@ -10,7 +10,7 @@ import numpy as np
 
 from ngsgpu.io.compress.deflate import Functions, call, compressed, libdeflate
 from ngsgpu.jit import njit
-from ngsgpu.machine_code import machine_code
+from ngsgpu.machine_code import MachineCode, machine_code
 from ngsgpu.sequence.intrinsics import array_at
 
 BLOCK_BYTES: Final = 65280
@@ -42,12 +42,24 @@ def bgzf_blocks(data: bytes | memoryview, level: int) -> bytes | memoryview:
             _block(data[start : start + BLOCK_BYTES], level)
             for start in range(0, len(data), BLOCK_BYTES)
         )
-    blocks = -(-len(data) // BLOCK_BYTES)
-    # One block more than there are: libdeflate is given more room than a block may have.
-    out = np.empty((blocks + 1) * MOST_BLOCK_BYTES, dtype=np.uint8)
+    return put_by(_put_blocks, data, level)
+
+
+def put_by(encoder: MachineCode, data: bytes | memoryview, level: int, *more: int) -> memoryview:
+    """The blocks that an encoder puts.
+
+    Args:
+        encoder: gets the address and size of the data, the level, ``more``, the address of the
+            blocks and those of libdeflate's functions, as ``_put_blocks``.
+        data: uncompressed bytes.
+        level: as for ``compressed``.
+        more: what this encoder alone needs.
+    """
+    # One block more than there are: encoders are given more room than a block may have.
+    out = np.empty((-(-len(data) // BLOCK_BYTES) + 1) * MOST_BLOCK_BYTES, dtype=np.uint8)
     text, functions = np.frombuffer(data, dtype=np.uint8), libdeflate()
-    size = _put_blocks(
-        text.ctypes.data, text.size, level, out.ctypes.data,
+    size = encoder(
+        text.ctypes.data, text.size, level, *more, out.ctypes.data,
         functions.new, functions.deflate, functions.crc32, functions.free,
     )  # fmt: skip
     if size < 0:

@@ -13,10 +13,11 @@ from ngsgpu.io.compress.bgzf_blocks import (
     MOST_BLOCK_BYTES,
     bgzf_blocks,
     finish_block,
+    put_by,
     put_deflated,
     put_stored,
 )
-from ngsgpu.io.compress.deflate import Functions, call, libdeflate
+from ngsgpu.io.compress.deflate import Functions, call
 from ngsgpu.io.compress.reads.bits import PADDING, WORK_BYTES, put_stream, work_at
 from ngsgpu.machine_code import machine_code
 from ngsgpu.sequence.intrinsics import array_at
@@ -42,17 +43,8 @@ def reads_blocks(data: bytes | memoryview, level: int) -> bytes | memoryview:
     """
     if level != LEVEL or len(data) < LEAST_BYTES:
         return bgzf_blocks(data, level)
-    text = np.frombuffer(data, dtype=np.uint8)
-    # One block more than there are: encoders are given more room than a block may have.
-    out = np.empty((-(-text.size // BLOCK_BYTES) + 1) * MOST_BLOCK_BYTES, dtype=np.uint8)
-    work, functions = np.empty(WORK_BYTES // 8, dtype=np.int64), libdeflate()
-    size = _put_blocks(
-        text.ctypes.data, text.size, level, MOST_STREAM_BYTES, work.ctypes.data, out.ctypes.data,
-        functions.new, functions.deflate, functions.crc32, functions.free,
-    )  # fmt: skip
-    if size < 0:
-        raise MemoryError
-    return out[:size].data
+    work = np.empty(WORK_BYTES // 8, dtype=np.int64)
+    return put_by(_put_blocks, data, level, MOST_STREAM_BYTES, work.ctypes.data)
 
 
 @machine_code
