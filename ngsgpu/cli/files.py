@@ -60,13 +60,18 @@ def checked_files(
         InputError: a sample sheet cannot be read, or the reference of CRAM input is missing.
     """
     from ngsgpu.io.paths import check_distinct
+    from ngsgpu.io.pipes import opened_together
 
     files = files_of(command, parameters, values)
     for paths in files.lists:
         check_distinct(paths)
     also_read = [*files.also_read, *files.databases]
     check_distinct(files.reads, files.written, also_read=also_read, databases=files.databases)
-    with only_declared(files.patterns, files.prefixes), _reference(values.get("cram_reference")):
+    with (
+        only_declared(files.patterns, files.prefixes),
+        _reference(values.get("cram_reference")),
+        opened_together(files.reads),
+    ):
         yield
 
 

@@ -7,7 +7,7 @@ import re
 import stat
 import tempfile
 from collections.abc import Iterable, Sequence
-from io import FileIO
+from io import RawIOBase
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple, TypeAlias
 
@@ -54,7 +54,7 @@ def own_descriptor(path: str | Path, *, standard: int) -> int | None:
     return None
 
 
-def read_at(file: FileIO, data: NDArray[np.uint8], offset: int) -> int:
+def read_at(file: RawIOBase, data: NDArray[np.uint8], offset: int) -> int:
     """Fill an array with the bytes of a file from an offset on; safe among threads.
 
     Args:

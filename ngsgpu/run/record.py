@@ -22,6 +22,7 @@ from ngsgpu.errors import InputError, UnsuitableError
 from ngsgpu.io.inputs import ReadFiles, warn_of_long_reads, warn_of_mates
 from ngsgpu.io.output.writer import Outputs, OutputSet
 from ngsgpu.io.paths import check_distinct, is_stream
+from ngsgpu.io.pipes import opened_together
 from ngsgpu.io.text.batch import RecordBatch
 from ngsgpu.io.text.pairs import Mates
 from ngsgpu.io.text.reader import PhredOffset
@@ -231,7 +232,8 @@ class RecordDriver:
             work = self._work_on_cpu
 
         def write(files: OutputSet) -> S:
-            with Progress(options.progress) as progress:
+            inputs = (path for lane in self._lanes for path in lane.inputs)
+            with Progress(options.progress) as progress, opened_together(inputs):
                 counts = work(stage, stage.outputs(files), progress)
             worked = _since(begin)
             statistics = stage.statistics(options, backend, counts)

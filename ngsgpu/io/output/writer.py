@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ngsgpu.errors import UsageError, output_error
 from ngsgpu.io.compress.deflate import DEFAULT_LEVEL, MAX_LEVEL
-from ngsgpu.io.compress.formats import packing_of
+from ngsgpu.io.compress.formats import packing_of, refuse_unwritten
 from ngsgpu.io.output.atomic import AtomicFile, check_distinct, commit_all, write_text_atomically
 from ngsgpu.io.output.commit import Output
 from ngsgpu.io.output.encoder import Encoder
@@ -52,8 +52,8 @@ class OutputSet:
     unchanged.
 
     Names ending in ``.gz``, ``.bgz`` or ``.bgzf`` are written as BGZF, those in ``.zst`` as zstd;
-    the bytes depend neither on the number of threads nor on the division into writes. Other names
-    are written plain. ``-`` is standard output, which cannot be withdrawn.
+    and so on (``formats``); the bytes depend neither on the number of threads nor on the division
+    into writes. Other names are written plain, but those of formats that are not written refused. ``-`` is standard output, which cannot be withdrawn.
 
     Args:
         paths: the targets.
@@ -84,6 +84,8 @@ class OutputSet:
             raise UsageError(
                 f"compression level {compression_level}: choose one from 1 to {MAX_LEVEL}"
             )
+        for path in paths:
+            refuse_unwritten(path)
         check_distinct([], paths)
         if folder is not None:
             check_place(*folder)
