@@ -59,12 +59,15 @@ def checked_files(
         UsageError: names the file.
         InputError: a sample sheet cannot be read, or the reference of CRAM input is missing.
     """
+    from ngsgpu.io.compress.formats import refuse_unwritten
     from ngsgpu.io.paths import check_distinct
     from ngsgpu.io.pipes import opened_together
 
     files = files_of(command, parameters, values)
     for paths in files.lists:
         check_distinct(paths)
+    for path in files.written:
+        refuse_unwritten(path)
     also_read = [*files.also_read, *files.databases]
     check_distinct(files.reads, files.written, also_read=also_read, databases=files.databases)
     with (

@@ -55,6 +55,14 @@ def without_packing(name: str) -> str:
     return name
 
 
+FASTA_ENDINGS: Final = (".fa", ".fna", ".fasta", ".fas", ".ffn", ".fsa")
+
+
+def is_named_fasta(path: str | Path) -> bool:
+    """Whether a file has the name of a FASTA file, compressed or not."""
+    return without_packing(Path(path).name.lower()).endswith(FASTA_ENDINGS)
+
+
 def recognise(file: Opened) -> Compression:
     """The format of a file, by its first bytes.
 
@@ -92,7 +100,8 @@ class Packing:
 
 def packing_of(path: str | Path) -> Packing | None:
     """How an output of this name is compressed; None if it is plain."""
-    return next((one for one in _PACKINGS if str(path).endswith(one.endings)), None)
+    name = str(path).lower()
+    return next((one for one in _PACKINGS if name.endswith(one.endings)), None)
 
 
 def refuse_unwritten(path: str | Path) -> None:
@@ -139,4 +148,3 @@ _PACKINGS: Final = (
 )
 
 _UNWRITTEN: Final = (".bam", ".cram", ".sam", ".lz4", ".lzma", ".lz", ".z", ".zip", ".7z", ".sra")
-

@@ -85,7 +85,9 @@ class StreamsReader:
                 break
             if not (rest := self._file.read(_READ_BYTES)):
                 if zeros % self._padding:
-                    raise StreamError(f"the zeros behind a stream are no multiple of {self._padding}")
+                    raise StreamError(
+                        f"the zeros behind a stream are no multiple of {self._padding}"
+                    )
                 return False
         self._file.unread(data)
         begun = self._file.peek(len(self._magic))
@@ -105,9 +107,7 @@ def _xz(file: Opened) -> StreamsReader:
 
 _XZ_MAGIC: Final = b"\xfd7zXZ\x00"
 BZIP2: Final = Compression("bzip2", "bzip2", (b"BZh",), _bzip2, (StreamError,), (".bz2",))
-XZ: Final = Compression(
-    "xz", "xz", (_XZ_MAGIC,), _xz, (StreamError, lzma.LZMAError), (".xz",)
-)
+XZ: Final = Compression("xz", "xz", (_XZ_MAGIC,), _xz, (StreamError, lzma.LZMAError), (".xz",))
 
 BZIP2_PIECE_BYTES: Final = 899_981
 """One block of bzip2's at its highest level: it leaves 19 of 900,000 bytes free."""

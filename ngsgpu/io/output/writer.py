@@ -51,9 +51,10 @@ class OutputSet:
     exception, or a file cannot be completed, the temporary files are removed and the targets are
     unchanged.
 
-    Names ending in ``.gz``, ``.bgz`` or ``.bgzf`` are written as BGZF, those in ``.zst`` as zstd;
-    and so on (``formats``); the bytes depend neither on the number of threads nor on the division
-    into writes. Other names are written plain, but those of formats that are not written refused. ``-`` is standard output, which cannot be withdrawn.
+    Names ending in ``.gz``, ``.bgz`` or ``.bgzf`` are written as BGZF, those in ``.zst``, ``.bz2``
+    and ``.xz`` as zstd, bzip2 and xz; the bytes depend neither on the number of threads nor on the
+    division into writes. Other names are written plain; those of formats that are not written
+    (``.bam``) are refused. ``-`` is standard output, which cannot be withdrawn.
 
     Args:
         paths: the targets.
@@ -65,7 +66,8 @@ class OutputSet:
     Raises:
         OutputError: a target cannot be written. All are opened at once, before any computing.
         InputError: the folder's place has other contents.
-        UsageError: a duplicate target, or an invalid compression level.
+        UsageError: a duplicate target, one of a format that is not written, or an invalid
+            compression level.
 
     Attributes:
         started: whether anything was written by ``write``.

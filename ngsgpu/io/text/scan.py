@@ -72,10 +72,10 @@ def _header(data, at, max_header):  # type: ignore[no-untyped-def]
 @njit(nogil=True, cache=True)
 def _has_return(data, start, end):  # type: ignore[no-untyped-def]
     """Whether there is a carriage return: in a header, lines end with it alone."""
-    for at in range(start, end):
-        if data[at] == _CR:
-            return True
-    return False
+    at = start
+    while at < end and data[at] != _CR:
+        at += 1
+    return at < end
 
 
 @njit(nogil=True, cache=True)
