@@ -197,8 +197,8 @@ def read_coverage(path: Path) -> list[TargetCoverage]:
         try:
             target, _, name, length, windows, covered, _, bin_bases, bins = fields
             counts = np.array([whole_number(count) for count in bins.split(",")], dtype=np.int64)
-            numbers = map(whole_number, (length, windows, covered, bin_bases))
-            found.append(TargetCoverage(target, name, *numbers, counts))
+            bases, number, hit, each = map(whole_number, (length, windows, covered, bin_bases))
+            found.append(TargetCoverage(target, name, bases, number, hit, each, counts))
         except ValueError as error:
             raise InputError(
                 path, "this is not the coverage of a reference sequence", _REMEDY, line=number
