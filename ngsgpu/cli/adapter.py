@@ -33,7 +33,7 @@ SETTINGS: Final[dict[str, Any]] = {
     "max_content_width": 80,
 }
 
-_LARGEST: Final = {"threads": 4096, "seed": 2**63 - 1}
+_LARGEST: Final = {"threads": 4096, "seed": 2**63 - 1, "taxon": 2**63 - 1}
 _LARGEST_USUAL: Final = 2**31 - 1
 
 CRAM_REFERENCE: Final = Parameter(
@@ -346,8 +346,11 @@ def _value_of(parameter: Parameter, given: Any) -> Any:
 
 def _check(parameter: Parameter, value: Any) -> None:
     """Check the range of a value; a number that is too large to be meaningful has none."""
-    for own in value if isinstance(value, list) else [value]:
-        check_value(parameter.name, own, parameter.option)
+    if isinstance(value, list | tuple):
+        for own in value:
+            _check(parameter, own)
+        return
+    check_value(parameter.name, value, parameter.option)
     largest = _LARGEST.get(parameter.name, _LARGEST_USUAL)
     if isinstance(value, int | float) and not abs(value) <= largest:
         raise UsageError(f"`{parameter.name}` must be at most {largest}, not {value}")

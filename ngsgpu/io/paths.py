@@ -251,6 +251,8 @@ def _contents_among(written: Mapping[Identity, str], folder: str | Path) -> Iter
     present = [name for name in written.values() if os.path.exists(name)]  # noqa: PTH110
     if not present or not os.path.isdir(folder):  # noqa: PTH112
         return
+    here = Path(os.path.realpath(folder))
+    yield from (name for name in present if here in Path(os.path.realpath(name)).parents)
     numbers = {os.stat(name).st_ino for name in present}  # noqa: PTH116
     waiting, device = [os.fspath(folder)], os.stat(folder).st_dev  # noqa: PTH116
     while waiting:
