@@ -138,10 +138,10 @@ def _encoded(record: RecordLike, letters: bytes) -> tuple[bytes, bytes]:
         name = record.name.encode(errors="surrogateescape")
     except UnicodeEncodeError:
         raise UsageError(f"record {record.name!a}: the name cannot be written as UTF-8") from None
-    if any(byte in name for byte in b"\n\r\0") or len(name) > DEFAULT_LIMITS.header_bytes:
-        raise UsageError(
-            f"record {record.name[:80]!r}: a name is at most 1 MiB, without line ends and NUL"
-        )
+    if any(end in part for end in "\n\r" for part in (record.name, record.sequence)):
+        raise UsageError(f"record {record.name!r} has a line end within it")
+    if b"\0" in name or len(name) > DEFAULT_LIMITS.header_bytes:
+        raise UsageError(f"record {record.name[:80]!r}: a name is at most 1 MiB, without NUL")
     bases = record.sequence.encode("ascii", "replace")  # '?' is none of the letters
     if others := bases.translate(None, letters):
         raise UsageError(

@@ -206,7 +206,7 @@ class ZstdStream:
             raise InputError(
                 self._raw.path,
                 f"compressed in zstd's long mode, with a window of {-(-window >> 20):,} MiB",
-                f"decompress it first with `zstd -d --long={exponent}`",
+                f"decompress it first with `zstd -d --long={_HIGHEST_WINDOW}`",
             )
         return size, 4 * (descriptor >> 2 & 1)
 
