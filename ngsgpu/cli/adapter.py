@@ -19,6 +19,7 @@ import click
 
 from ngsgpu.cli.files import checked_files, reads_cram
 from ngsgpu.cli.options import WORDS
+from ngsgpu.declared.numbers import decimal_number, whole_number
 from ngsgpu.declared.options import Option
 from ngsgpu.declared.parameters import Parameter, arguments, parameters_of
 from ngsgpu.declared.roles import Role
@@ -32,7 +33,7 @@ SETTINGS: Final[dict[str, Any]] = {
     "max_content_width": 80,
 }
 
-_LARGEST: Final = {"threads": 4096, "seed": 2**63 - 1}
+_LARGEST: Final = {"threads": 4096, "seed": 2**63 - 1, "taxon": 2**63 - 1}
 _LARGEST_USUAL: Final = 2**31 - 1
 
 CRAM_REFERENCE: Final = Parameter(
@@ -237,7 +238,7 @@ class _Values(click.ParamType[Any]):
 
     def __init__(self, word: str | None, kind: type, is_tuple: bool) -> None:
         self._word, self._is_tuple = word, is_tuple
-        self._kind = click.types.convert_type(kind)
+        self._kind = _click_type(kind)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """The value or a tuple of them; None for the word."""
@@ -252,6 +253,32 @@ class _Values(click.ParamType[Any]):
             word = "" if self._word is None else f"{self._word} or "
             wanted = "numbers with commas between" if self._is_tuple else "a number"
             raise UsageError(f"{name} must be {word}{wanted}, not {value!r}") from None
+
+
+class _Whole(click.types.IntParamType):
+    """A whole number, of the digits 0 to 9."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The number."""
+        try:
+            return whole_number(str(value))
+        except ValueError:
+            self.fail(f"{value!r} is not a valid integer.", param, ctx)
+
+
+class _Decimal(click.types.FloatParamType):
+    """A number, of the digits 0 to 9."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The number."""
+        try:
+            return decimal_number(str(value))
+        except ValueError:
+            self.fail(f"{value!r} is not a valid float.", param, ctx)
+
+
+def _click_type(kind: Any) -> Any:
+    return {int: _Whole(), float: _Decimal()}.get(kind) or click.types.convert_type(kind)
 
 
 class Argument(click.Argument):
@@ -273,9 +300,9 @@ class Argument(click.Argument):
 
 def _click_parameter(parameter: Parameter) -> click.Parameter:
     declared, required = parameter.option, parameter.default is ...
-    kind: Any = str if parameter.kind is Path else parameter.kind
+    kind: Any = _click_type(str if parameter.kind is Path else parameter.kind)
     if declared.word is not None or parameter.is_tuple:
-        kind = _Values(declared.word, kind, parameter.is_tuple)
+        kind = _Values(declared.word, parameter.kind, parameter.is_tuple)
     common: dict[str, Any] = {
         "required": required,
         "metavar": declared.metavar or None,
@@ -319,8 +346,11 @@ def _value_of(parameter: Parameter, given: Any) -> Any:
 
 def _check(parameter: Parameter, value: Any) -> None:
     """Check the range of a value; a number that is too large to be meaningful has none."""
-    for own in value if isinstance(value, list) else [value]:
-        check_value(parameter.name, own, parameter.option)
+    if isinstance(value, list | tuple):
+        for own in value:
+            _check(parameter, own)
+        return
+    check_value(parameter.name, value, parameter.option)
     largest = _LARGEST.get(parameter.name, _LARGEST_USUAL)
     if isinstance(value, int | float) and not abs(value) <= largest:
         raise UsageError(f"`{parameter.name}` must be at most {largest}, not {value}")

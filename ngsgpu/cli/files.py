@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -59,14 +59,23 @@ def checked_files(
         UsageError: names the file.
         InputError: a sample sheet cannot be read, or the reference of CRAM input is missing.
     """
+    from ngsgpu.io.compress.formats import refuse_unwritten
     from ngsgpu.io.paths import check_distinct
+    from ngsgpu.io.pipes import opened_together
 
+    reference = _reference(values.get("cram_reference"))
     files = files_of(command, parameters, values)
     for paths in files.lists:
         check_distinct(paths)
+    for path in files.written:
+        refuse_unwritten(path)
     also_read = [*files.also_read, *files.databases]
     check_distinct(files.reads, files.written, also_read=also_read, databases=files.databases)
-    with only_declared(files.patterns, files.prefixes), _reference(values.get("cram_reference")):
+    with (
+        only_declared(files.patterns, files.prefixes),
+        reference,
+        opened_together(files.reads),
+    ):
         yield
 
 
@@ -145,12 +154,39 @@ def _paths(value: Any) -> Iterator[str]:
 
 
 def _reference(path: str | None) -> Any:
-    """A block in which CRAM files are read by a reference."""
+    """A block in which CRAM files are read by a reference.
+
+    Raises:
+        InputError: it cannot be read.
+    """
     if path is None:
         return nullcontext()
-    from ngsgpu.errors import InputError
     from ngsgpu.io.alignments.cram import reference
+    from ngsgpu.io.compress.source import is_compressed
 
-    if not Path(path).is_file():
-        raise InputError(path, "no such file", "check the path")
-    return reference(path)
+    is_compressed(path)  # opens it
+    return _indexed(path, reference)
+
+
+@contextmanager
+def _indexed(path: str, reference: Any) -> Iterator[None]:
+    """The block of ``reference``; htslib writes the index of a file that has none beside a link."""
+    from ngsgpu.errors import output_error
+    from ngsgpu.io.output.temporary import temporary_folder
+    from ngsgpu.io.paths import temporary_place
+
+    if Path(f"{path}.fai").is_file():
+        with reference(path):
+            yield
+        return
+    place = temporary_place()
+    with ExitStack() as opened:
+        try:
+            folder = opened.enter_context(temporary_folder(place / "ngsgpu-reference"))
+            folder.chmod(0o700)
+            link = folder / Path(path).name
+            link.symlink_to(Path(path).absolute())
+        except OSError as error:
+            raise output_error(place, error) from error
+        opened.enter_context(reference(str(link), path))
+        yield

@@ -80,6 +80,7 @@ def correct_files(
         phred_offset=phred_offset,
         stats=stats,
         options=options,
+        keeps_format=True,
     )
 
 

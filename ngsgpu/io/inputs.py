@@ -15,8 +15,10 @@ from typing import BinaryIO, Final
 
 from ngsgpu.errors import InputError, UsageError, output_error
 from ngsgpu.io.compress.alignments import ALIGNMENTS
+from ngsgpu.io.compress.formats import is_named_fasta
 from ngsgpu.io.compress.source import Source
 from ngsgpu.io.paths import Paths, listed, nameless_file, temporary_place
+from ngsgpu.io.pipes import open_input, opened_together
 from ngsgpu.io.text.batch import RecordBatch
 from ngsgpu.io.text.pairs import read_interleaved, read_pairs
 from ngsgpu.io.text.reader import PhredOffset, read_batches, unexpected_pairs
@@ -61,9 +63,13 @@ class ReadFiles:
             chunk_bytes: size of the pieces in which text is read.
         """
         if len(self.inputs) == 2:
-            yield from read_pairs(
-                *self.inputs, threads=threads, phred_offset=phred_offset, chunk_bytes=chunk_bytes
-            )
+            with opened_together(self.inputs):
+                yield from read_pairs(
+                    *self.inputs,
+                    threads=threads,
+                    phred_offset=phred_offset,
+                    chunk_bytes=chunk_bytes,
+                )
             return
         (path,) = self.inputs
         if self.interleaved:
@@ -149,6 +155,46 @@ def holds_pairs(path: str | Path) -> bool:
             source.close()
     except (InputError, OSError):
         return False
+
+
+def check_names(lanes: Iterable[ReadFiles], outputs: Iterable[str | Path]) -> None:
+    """Refuse outputs named as FASTA if they get the records of FASTQ files.
+
+    Streams are not looked at; see `refuse_fasta_name`.
+
+    Raises:
+        UsageError: names the output.
+    """
+    files = (path for lane in lanes for path in lane.inputs if Path(path).is_file())
+    if any(map(is_named_fasta, outputs)) and any(map(_is_fastq, files)):
+        refuse_fasta_name(outputs)
+
+
+def refuse_fasta_name(outputs: Iterable[str | Path]) -> None:
+    """Refuse outputs named as FASTA, for reads that have qualities.
+
+    Raises:
+        UsageError: names the first of them.
+    """
+    if named := next(filter(is_named_fasta, outputs), None):
+        raise UsageError(
+            f"{named}: is named as FASTA, but gets FASTQ, as the input is; choose a name that "
+            "ends in .fastq, or .fastq.gz"
+        )
+
+
+def _is_fastq(path: str) -> bool:
+    """Whether a file begins as FASTQ does; faults of the file are left to its readers."""
+    first = bytearray(1)
+    try:
+        source = Source(path, threads=1, chunk_bytes=_LOOKED_AT)
+        try:
+            source.fill(memoryview(first))
+        finally:
+            source.close()
+    except (InputError, OSError):
+        return False
+    return first == b"@"
 
 
 def single_inputs(paths: Sequence[str | Path], option: str) -> list[ReadFiles]:
@@ -281,11 +327,8 @@ def _keep_all(files: Mapping[str, BinaryIO]) -> None:
 def _keep(stream: str, file: BinaryIO) -> None:
     """Copy a stream to a file."""
     try:
-        if stream == "-":
-            shutil.copyfileobj(sys.stdin.buffer, file, 1 << 20)
-        else:
-            with Path(stream).open("rb") as source:
-                shutil.copyfileobj(source, file, 1 << 20)
+        with open_input(stream) as source:
+            shutil.copyfileobj(source, file, 1 << 20)
         file.flush()
     except OSError as error:
         raise output_error(temporary_place(), error) from error

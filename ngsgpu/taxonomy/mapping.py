@@ -31,6 +31,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from ngsgpu.declared.numbers import is_digits
 from ngsgpu.errors import InputError
 from ngsgpu.io.compress.source import unpacked_size
 from ngsgpu.io.output.manifest import parse_json
@@ -303,7 +304,7 @@ def _columns(block: LineBlock) -> tuple[_Columns, int]:
 
 def _without_header(fields: list[str]) -> _Columns:
     """Accession2taxid is known by its four columns; otherwise the name and the taxid come first."""
-    if len(fields) == 4 and fields[1].startswith(fields[0]) and fields[2].isdecimal():
+    if len(fields) == 4 and fields[1].startswith(fields[0]) and is_digits(fields[2]):
         return _Columns(1, 0, 2)
     return _Columns(0, 0, 1)
 

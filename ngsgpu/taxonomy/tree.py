@@ -15,6 +15,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ngsgpu.declared.numbers import whole_number
 from ngsgpu.errors import InputError
 from ngsgpu.io.output.manifest import REMEDY
 from ngsgpu.io.output.store import FileList, open_array, save_arrays, starts_are_valid
@@ -30,7 +31,7 @@ def stated_taxid(value: str | int) -> int:
     Raises:
         ValueError: it is no whole number, or larger than a taxid can be (int64).
     """
-    taxid = int(value)
+    taxid = whole_number(str(value))
     if abs(taxid) >= _ABOVE_TAXIDS:
         raise ValueError(f"{value} is too large for a taxid")
     return taxid

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import importlib.util
 import json
 import os
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from string import Template
@@ -91,10 +93,24 @@ def init_study(
     conda = shutil.which("conda") is not None
     off = {step: own for step, own in _PROGRAMS.items() if not (conda or shutil.which(own))}
     texts = _profile(profile) | _config(folder, found.lanes, off)
-    if not force:
-        _check_new(folder, texts)
-    write_tree(folder, texts)
+    with _alone(folder):
+        if not force:
+            _check_new(folder, texts)
+        write_tree(folder, texts)
     return NewStudy(folder, found, off, _command(profile, conda=conda))
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Wait until no other run writes a study in this place."""
+    above = next(place for place in folder.absolute().parents if place.is_dir())
+    lock = os.open(above, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        with suppress(OSError):  # a file system without locks
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(lock)
 
 
 def _profile(name: str) -> dict[str, str]:

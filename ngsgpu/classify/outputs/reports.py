@@ -11,6 +11,7 @@ from typing import Final
 import numpy as np
 
 from ngsgpu.classify.outputs.tree import MAIN_CODES, CountedTree, count_tree
+from ngsgpu.declared.numbers import whole_number
 from ngsgpu.errors import InputError, UsageError, unreadable
 from ngsgpu.taxonomy.ranks import NO_RANK, RANK_CODES, ROOT
 from ngsgpu.taxonomy.tree import Taxonomy, root_only
@@ -90,7 +91,7 @@ def _lines(path: Path) -> Iterator[tuple[int, tuple[int, str, int, str]]]:
         try:
             if len(fields) not in (6, 8):
                 raise ValueError
-            direct, taxid = int(fields[2]), int(fields[-2])
+            direct, taxid = whole_number(fields[2]), whole_number(fields[-2])
             if not (0 <= direct <= _LARGEST and 0 <= taxid <= _LARGEST):
                 raise ValueError
         except ValueError:

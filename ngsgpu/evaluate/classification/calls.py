@@ -15,6 +15,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from ngsgpu.declared.numbers import is_digits, whole_number
 from ngsgpu.errors import InputError
 from ngsgpu.evaluate.truth.lines import TableLines, cut_lines
 from ngsgpu.io.text.keys import KeyTable
@@ -144,7 +145,7 @@ def _recognise(
 def _of_taxid(field: str, taxonomy: Taxonomy) -> int:
     """Node of ``562`` or ``Escherichia coli (taxid 562)``; 0 means no call."""
     match = _IN_BRACKETS.search(field)
-    taxid = int(match[1] if match else field)
+    taxid = whole_number(match[1] if match else field)
     if taxid == 0:
         return UNCLASSIFIED
     node = taxonomy.index_of(taxid)
@@ -160,7 +161,7 @@ def _metacache(fields: list[str], taxonomy: Taxonomy, references: Mapping[str, i
         if all(part in ("--", "") for part in parts) or parts[0] == "--":
             return UNCLASSIFIED
         text = parts[0] if len(parts) == 1 else ":".join(parts[:2])
-        taxid = next((part for part in reversed(parts) if part.isdecimal()), None)
+        taxid = next((part for part in reversed(parts) if is_digits(part)), None)
         match = _IN_BRACKETS.search(text)
         if match is not None:
             text = text[: match.start()]

@@ -9,6 +9,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from ngsgpu.declared.numbers import decimal_number, is_digits
 from ngsgpu.errors import InputError
 from ngsgpu.evaluate.classification.composition import deviation, profile_distances
 from ngsgpu.evaluate.classification.result import ClassificationEvaluation, RankCounts, Run
@@ -189,8 +190,8 @@ def read_composition(path: str | Path) -> dict[int, float]:
         InputError: the file cannot be read; a line has no taxid or no share.
     """
     shares: dict[int, float] = {}
-    for taxid, share in _pairs(path, "a taxid and a fraction", float):
-        if not taxid.isdecimal() or share < 0:
+    for taxid, share in _pairs(path, "a taxid and a fraction", decimal_number):
+        if not is_digits(taxid) or share < 0:
             raise InputError(path, f"{taxid!r} {share:g} is not a taxid and a fraction", _REMEDY)
         shares[int(taxid)] = shares.get(int(taxid), 0.0) + share
     scale = 100.0 if sum(shares.values()) > 1.5 else 1.0
