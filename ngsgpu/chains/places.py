@@ -68,7 +68,7 @@ class Places:
         elif own := os.environ.get("TMPDIR"):
             target = Path(own).absolute() / f"ngsgpu-{os.getuid()}"
         try:
-            self.folder, self._lock = open_folder(target)
+            self.folder, self._lock = open_folder(target, None)
         except OSError as error:
             raise output_error(target.parent, error) from error
 
