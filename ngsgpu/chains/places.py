@@ -13,7 +13,7 @@ from typing import Final, Self
 import numpy as np
 
 from ngsgpu.device.memory import available_memory
-from ngsgpu.errors import NgsgpuError, output_error
+from ngsgpu.errors import NgsgpuError, output_error, unreadable
 from ngsgpu.io.compress.source import unpacked_size
 from ngsgpu.io.output.temporary import close_folder, open_folder
 from ngsgpu.io.output.writer import OutputSet
@@ -50,6 +50,7 @@ class Places:
         folder: where they lie.
 
     Raises:
+        InputError: an input cannot be read.
         OutputError: the folder cannot be made.
     """
 
@@ -127,9 +128,12 @@ def _packing(path: str) -> float:
     """How much more a file holds than ``unpacked_size`` assumes, by its first bytes, and some."""
     if unpacked_size(path) == 0:
         return 1.0
-    with Path(path).open("rb") as file:
-        packed = file.read(_SAMPLE)
-        size = os.fstat(file.fileno()).st_size
+    try:
+        with Path(path).open("rb") as file:
+            packed = file.read(_SAMPLE)
+            size = os.fstat(file.fileno()).st_size
+    except OSError as error:
+        raise unreadable(path, error) from error
     text, rest = 0, packed
     while rest[:2] == _GZIP:
         member = zlib.decompressobj(wbits=31)

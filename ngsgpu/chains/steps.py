@@ -21,8 +21,8 @@ from pathlib import Path
 from reprlib import repr as shortened
 from typing import Any, Final
 
+from ngsgpu.declared.documents import checked, read_document
 from ngsgpu.errors import InputError, UsageError
-from ngsgpu.io.documents import checked, read_document
 
 PRESETS: Final = Path(__file__).with_name("presets")
 """Chains that come with the program, by their names."""

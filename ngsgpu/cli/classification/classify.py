@@ -136,6 +136,8 @@ def classify(
 
                         ngsgpu classify-merge -d DB 0.cand 1.cand -o calls.tsv
     """
+    from ngsgpu.run.rehearsal import end_rehearsal, is_rehearsal
+
     if (samples is None) == (not in1):
         raise UsageError("give reads with -i or a sample sheet with --samples")
     if samples is not None and (in2 or interleaved or sample):
@@ -146,6 +148,7 @@ def classify(
     run = replace(run, compress_level=compress_level)
     opened = None if server is None else served.opened
     if server is not None and opened is None and not run.dry_run:
+        end_rehearsal([])
         return served.ask_server(server, database, only_partition, run, verifies=not no_verify)
     with (opened.run if opened else open_classify_run)(run, database, only_partition) as options:
         from ngsgpu.classify.run.pipeline import Classifier
@@ -153,6 +156,7 @@ def classify(
         from ngsgpu.classify.run.stream import check_stream
 
         wanted = None if only_partition is None else [only_partition]
+        held = [] if is_rehearsal() else wanted
         found = []
         if samples is None:
             found = [one_sample(in1 or [], in2 or [], interleaved=interleaved, name=sample)]
@@ -184,11 +188,11 @@ def classify(
         else:
             outputs.check(len(found))
         known = _database(
-            database, references or [], taxonomy, maps or [], wanted, options,
+            database, references or [], taxonomy, maps or [], held, options,
             verified=not no_verify, opened=opened,
         )  # fmt: skip
         classifier = Classifier(
-            known, parameters, partitions=wanted, rules=rules, options=options,
+            known, parameters, partitions=held, rules=rules, options=options,
             like=None if opened is None else opened.classifier,
         )  # fmt: skip
         offset = phred(phred_offset)
@@ -351,6 +355,7 @@ def _database(
 ) -> Database:
     from ngsgpu.classify.database.build import build_database
     from ngsgpu.classify.database.source import find_sources
+    from ngsgpu.run.rehearsal import end_rehearsal
 
     if opened is not None and database is not None and not references:
         source: Database | None = opened.database(database)
@@ -361,6 +366,7 @@ def _database(
             raise UsageError("--taxonomy and --map need --references; a database has its own")
         return source
     found = find_sources(references, taxonomy, maps)
+    end_rehearsal([])
     return build_database(
         found.references,
         None,

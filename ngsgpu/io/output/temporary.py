@@ -141,9 +141,10 @@ def close_folder(path: Path, lock: int) -> None:
 def _remove_made_folders(folders: Iterable[Path]) -> None:
     """Remove those of the folders, from the lowest up, that were made here and are empty."""
     for folder in folders:
-        if _made_folders.pop(folder, None) == os.getpid():
+        if _made_folders.get(folder) == os.getpid():
             with contextlib.suppress(OSError):  # there is something in it
                 folder.rmdir()
+                del _made_folders[folder]
 
 
 def _made(target: Path, make: Callable[[Path], int]) -> tuple[Path, int]:
