@@ -14,7 +14,7 @@ import numpy as np
 
 from ngsgpu.device.memory import available_memory
 from ngsgpu.errors import NgsgpuError, output_error, unreadable
-from ngsgpu.io.compress.source import unpacked_size
+from ngsgpu.io.compress.source import is_compressed, unpacked_size
 from ngsgpu.io.output.temporary import close_folder, open_folder
 from ngsgpu.io.output.writer import OutputSet
 from ngsgpu.io.paths import is_stream, read_at
@@ -133,6 +133,7 @@ def _packing(path: str) -> float:
             packed = file.read(_SAMPLE)
             size = os.fstat(file.fileno()).st_size
     except OSError as error:
+        is_compressed(path)  # says why it cannot be opened
         raise unreadable(path, error) from error
     text, rest = 0, packed
     while rest[:2] == _GZIP:

@@ -134,7 +134,12 @@ def sheet_lines(sheet):
             continue
         if delimiter is None:
             delimiter = next((mark for mark in "\t,;" if mark in line), "\t")
-        cells = [cell.strip() for cell in next(csv.reader([line], delimiter=delimiter))]
+        try:
+            cells = [
+                cell.strip() for cell in next(csv.reader([line], delimiter=delimiter))
+            ]
+        except csv.Error as error:
+            raise WorkflowError(f"{sheet}, line {number}: {error}") from error
         while cells and not cells[-1]:
             cells.pop()
         yield number, cells
