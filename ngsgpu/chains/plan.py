@@ -258,7 +258,7 @@ class _Words:
             (*(() if is_read else targets.values()), *self._written(values)),
             sheet=sheet,
             called={
-                **{self._reads[name]: self._called(name, targets) for name in targets},
+                **{self._reads[name]: self._called(name, targets) for name in targets if is_read},
                 **dict.fromkeys(sheet, f"the sample sheet of step {self._step.name}"),
             },
         )

@@ -24,6 +24,7 @@ _MOST_VALUES: Final = 10_000
 _DEEPEST: Final = 20
 _LONGEST: Final = 4096
 """Characters of a text: paths have at most so many."""
+_MOST_DOTS: Final = 40
 _DIGITS: Final = 18
 _NUMBER: Final = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:e[-+][0-9]+)?")
 _WORDS: Final = {"": None, "~": None, "null": None, "true": True, "false": False}
@@ -56,6 +57,9 @@ def read_document(path: str | Path) -> Any:
     try:
         if Path(path).suffix.lower() in _YAML:
             return _of_yaml(path, text)
+        # A name of n parts takes n^2 bytes, and more, in tomllib.
+        if any(line.count(".") > _MOST_DOTS for line in text.split("\n")):
+            raise ValueError(f"a line has more than {_MOST_DOTS} dots")
         return checked(tomllib.loads(text, parse_float=lambda own: _meant(own.replace("_", ""))))
     except (ValueError, RecursionError) as error:
         reason = " ".join(str(error).split())

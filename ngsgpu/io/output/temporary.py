@@ -59,9 +59,14 @@ def temporary_file(target: Path, mode: int = 0o666) -> tuple[Path, int]:
         OSError: it cannot be created.
     """
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-    if not _private.isdisjoint(target.parents):
-        mode &= 0o600
-    return _made(target, lambda path: os.open(path, flags, mode))
+    own = mode & rights(target)
+    return _made(target, lambda path: os.open(path, flags, own))
+
+
+def rights(path: Path) -> int:
+    """Those of a new file, less those that the mask takes."""
+    is_private = bool(_private) and not _private.isdisjoint(path.resolve().parents)
+    return 0o600 if is_private else 0o666
 
 
 def open_private(path: str | os.PathLike[str], flags: int) -> int:
