@@ -186,8 +186,9 @@ def test_messages_name_reads_and_not_their_files(world: Path, ngsgpu: Commands) 
     mates = write(
         world / "m.fq",
         b"".join(
-            b"@r%d/2\nACGT%b\n+\n%b\n" % (number, b"ACGTTGCAAC" * 5, b"I" * 54)
+            b"@r%d/%d\nACGT%b\n+\n%b\n" % (number, mate, b"ACGTTGCAAC" * 5, b"I" * 54)
             for number in range(50)
+            for mate in (2, 1)
         ),
     )
     done = ngsgpu(
