@@ -14,9 +14,10 @@ import json
 import lzma
 import random
 import shutil
+import socket
 import tarfile
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -33,6 +34,8 @@ from ngsgpu.io.compress import gzip as gzip_reader
 from ngsgpu.io.output.manifest import parse_json, sealed
 from ngsgpu.io.text.reader import read_batches
 from ngsgpu.kmers import database as kmers
+from ngsgpu.run.serve.arriving import Arriving, RefusedError
+from ngsgpu.run.serve.request import Request, close
 from ngsgpu.suffix.store import open_index as open_references
 from ngsgpu.taxonomy.dump import load_taxonomy
 from ngsgpu.taxonomy.mapping import map_targets
@@ -236,7 +239,7 @@ def _yaml() -> list[bytes]:
     return [
         b"steps:\n  - trim: {cut_tail: true}\n  - deplete: {index: human.idx}\n  - merge\n",
         b'steps: [correct: {keep: true}, first: {command: classify, arguments: "-d a"}]\n',
-        b"steps:\n- trim\n- merge: {out: &a m.fq, hist: *a}\n",
+        b"steps:\n- trim\n- merge: {out: &a m.fq, hist: m.hist}\n",
     ]
 
 
@@ -324,6 +327,27 @@ def _read_sheet(data: bytes, folder: Path) -> None:
     read_samples(path)
 
 
+def _requests() -> list[bytes]:
+    own = Request(["classify", "-i", "/dev/fd/9"], "served", 2, environment={"A": "b"})
+    return [json.dumps(vars(own) | {"numbers": [0, 1, 2, *more]}).encode() for more in ([], [9])]
+
+
+def _read_request(data: bytes, folder: Path) -> None:
+    """A server's request, with as many files as one of ours may have."""
+    del folder
+    ends = socket.socketpair()
+    with ends[0], ends[1], suppress(RefusedError):
+        arriving = Arriving(ends[1])
+        with suppress(OSError):
+            ends[0].setblocking(False)
+            files = [ends[0].fileno()] * (3 + len(data) % 2)
+            socket.send_fds(ends[0], [len(data).to_bytes(4, "big") + data], files)
+            ends[0].shutdown(socket.SHUT_WR)
+        request = arriving.receive()
+        assert request is not None
+        close(request.files)
+
+
 TARGETS: Final[dict[str, Target]] = {
     "text": Target(_texts, _read),
     "gzip": Target(_gzips, _read),
@@ -338,6 +362,7 @@ TARGETS: Final[dict[str, Target]] = {
     "forests": Target(_models, _parse_model),
     "chain yaml": Target(_yaml, _steps("yaml")),
     "chain toml": Target(_toml, _steps("toml")),
+    "request": Target(_requests, _read_request),
     "taxonomy": Target(_dump_seeds, _load_taxonomy),
     "map": Target(lambda: [*TABLES], _map),
     "plan": Target(_plans, _read_plan),

@@ -208,6 +208,18 @@ class Command(click.Command):
             arguments(self.function, values, _given())
         return context
 
+    def rehearse(self, words: Iterable[str]) -> None:
+        """Do what a run does before it reads, such as all checks.
+
+        Raises:
+            NgsgpuError: what the run would refuse.
+            click.UsageError: as of ``prepare``.
+        """
+        from ngsgpu.run.rehearsal import rehearsal
+
+        with rehearsal(), self.prepare(words) as context:
+            self.invoke(context)
+
     def _run(self, **given: Any) -> Any:
         values = self._values(given)
         with options_named(self.parameters):

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.errors import output_error
+from ngsgpu.io.output.temporary import open_private
 
 
 class Run(NamedTuple):
@@ -70,7 +71,10 @@ def write_run(
     kmer_path, count_path = (folder / f"run-{number:04d}.{name}" for name in ("kmers", "counts"))
     places = [0]
     try:
-        with kmer_path.open("wb") as kmer_file, count_path.open("wb") as count_file:
+        with (
+            open(kmer_path, "wb", opener=open_private) as kmer_file,
+            open(count_path, "wb", opener=open_private) as count_file,
+        ):
             for kmers, counts in parts:
                 kmer_file.write(kmers.reshape(-1).view(np.uint8).data)
                 count_file.write(counts.view(np.uint8).data)

@@ -20,6 +20,7 @@ import os
 import re
 import shutil
 import time
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from io import FileIO
@@ -262,16 +263,8 @@ class HeldVersion:
     """
 
     def __init__(self, file: int) -> None:
-        self._file = file
-
-    def __del__(self) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Let go of the version."""
-        file, self._file = self._file, -1
-        if file >= 0:
-            os.close(file)
+        self.close: Final = weakref.finalize(self, os.close, file)
+        """Lets go of the version, once."""
 
 
 def hold_version(path: Path) -> HeldVersion | None:

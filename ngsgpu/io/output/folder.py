@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
@@ -59,7 +60,7 @@ class AtomicFolder:
         self._may_replace = replaces
         self._replaces = False
         try:
-            self.place, self._lock = open_folder(self._target)
+            self.place, self._lock = open_folder(self._target, _rights(self._target))
         except OSError as error:
             raise output_error(path, error) from error
 
@@ -179,6 +180,14 @@ def write_tree(folder: Path, texts: Mapping[str, str]) -> None:
             except OSError as error:
                 raise output_error(path, error) from error
         commit_all([*outputs, *made.values()])
+
+
+def _rights(path: Path) -> int:
+    """Those of a new folder: what it replaces gives them."""
+    try:
+        return stat.S_IMODE(path.stat().st_mode) | 0o700
+    except OSError:
+        return 0o777
 
 
 def _lowest_there(path: Path) -> Path:
