@@ -24,8 +24,9 @@ MOST_INSERT: Final = 512
 READS, LENGTHS, Q20, Q30 = range(4)
 """Totals of reads."""
 
-TRIMMED_READS, TRIMMED_BASES, CORRECTED_READS, CORRECTED_BASES, UNITS = range(5)
+TRIMMED_READS, TRIMMED_BASES, CORRECTED_READS, CORRECTED_BASES, UNITS, NO_INDEX = range(6)
 """Totals of a run."""
+TOTALS: Final = 6
 
 
 def _values() -> NDArray[np.int8]:
@@ -155,7 +156,7 @@ class Tally(NamedTuple):
             of_both(),
             of_both(),
             np.zeros(RESULTS, dtype=np.int64),
-            np.zeros(5, dtype=np.int64),
+            np.zeros(TOTALS, dtype=np.int64),
             np.zeros((2, 4), dtype=np.int64),
             np.zeros(MOST_INSERT + 1, dtype=np.int64),
         )
@@ -173,7 +174,7 @@ class Counts:
         before: of first and second mates as they are in the files.
         after: of those that are kept.
         results: int64 [RESULTS], reads.
-        totals: int64 [5].
+        totals: int64 [TOTALS].
         poly_x: int64 [2, 4], reads and bases of tails of A, T, C and G.
         inserts: int64 [MOST_INSERT + 1], pairs by the length of their fragment, the last of those
             whose mates do not overlap.
@@ -184,7 +185,7 @@ class Counts:
     before: list[ReadCounts] = field(default_factory=_of_no_mates)
     after: list[ReadCounts] = field(default_factory=_of_no_mates)
     results: NDArray[np.int64] = field(default_factory=lambda: np.zeros(RESULTS, dtype=np.int64))
-    totals: NDArray[np.int64] = field(default_factory=lambda: np.zeros(5, dtype=np.int64))
+    totals: NDArray[np.int64] = field(default_factory=lambda: np.zeros(TOTALS, dtype=np.int64))
     poly_x: NDArray[np.int64] = field(default_factory=lambda: np.zeros((2, 4), dtype=np.int64))
     inserts: NDArray[np.int64] = field(
         default_factory=lambda: np.zeros(MOST_INSERT + 1, dtype=np.int64)

@@ -29,6 +29,7 @@ from ngsgpu.trim.detect import SAMPLE_BASES, detected, detected_by_fastp, is_eno
 from ngsgpu.trim.duplicates import Duplicates, table_bytes
 from ngsgpu.trim.outputs import TrimOutputs
 from ngsgpu.trim.params import AUTO, TrimParameters
+from ngsgpu.trim.records import lacks_index
 from ngsgpu.trim.report import report_of
 from ngsgpu.trim.rules import Rules, rules_of
 from ngsgpu.trim.stats import TrimStatistics, cuts_of
@@ -91,8 +92,8 @@ def trim_files(
         also_read=[] if fasta is None else [fasta],
     )
     statistics = driver.run(stage)
-    if statistics.warning:
-        logger.warning("%s", statistics.warning)
+    for warning in statistics.warnings():
+        logger.warning("%s", warning)
     return statistics
 
 
@@ -186,9 +187,24 @@ class Trimming(RecordStage[TrimStatistics]):
             others=self._others,
             is_64=self.phred_offset == 64,
         )
+        if looked_at and not own.fastp:
+            self._check_index(looked_at[0])
         if own.evaluates_duplication:
             self._duplicates = Duplicates(own.duplication_level)
         return chain(looked_at, batches)
+
+    def _check_index(self, batch: Batch) -> None:
+        """Refuse reads of which already the first has no index in its name, if it is a UMI."""
+        first, second = batch.mates[0], batch.mates[-1]
+        if len(first.header_start) and lacks_index(first, second, self._paired, 0, self._rules):
+            raise InputError(
+                batch.lane.inputs[0],
+                f"the name {_first_name(first).decode('latin-1')} has no index of bases behind its "
+                "last colon or #",
+                f"`umi_loc` {self._parameters.umi_loc} needs one; see `umi_loc` for other places",
+                record=1,
+                line=1,
+            )
 
     def _detected(self, looked_at: list[Batch], wanted: list[bool]) -> tuple[str, str]:
         """The adapters of both mates, of which the wanted ones are looked for."""

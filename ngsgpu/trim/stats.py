@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -9,6 +10,7 @@ from ngsgpu.run.statistics import RunStatistics
 from ngsgpu.trim.counts import (
     CORRECTED_BASES,
     CORRECTED_READS,
+    NO_INDEX,
     READS,
     TRIMMED_BASES,
     TRIMMED_READS,
@@ -41,6 +43,7 @@ class TrimStatistics(RunStatistics):
         tails: reads and bases of tails of one base.
         corrected: ``reads`` and ``bases``.
         duplicates: reads or pairs that are equal to an earlier one; None if they were not counted.
+        without_index: reads or pairs whose names lack an index that is their UMI.
         two_colours: whether tails of G were cut because the names tell of such an instrument.
     """
 
@@ -48,11 +51,12 @@ class TrimStatistics(RunStatistics):
     paired: bool = False
     reads: dict[str, int] = field(default_factory=dict)
     bases: dict[str, int] = field(default_factory=dict)
-    adapters: dict[str, int | list[str]] = field(default_factory=dict)
+    adapters: dict[str, Any] = field(default_factory=dict)
     cuts: dict[str, Any] = field(default_factory=dict)
     tails: dict[str, int] = field(default_factory=dict)
     corrected: dict[str, int] = field(default_factory=dict)
     duplicates: int | None = None
+    without_index: int = 0
     two_colours: bool = False
 
     def count(self, counts: Counts) -> None:
@@ -68,6 +72,7 @@ class TrimStatistics(RunStatistics):
             "reads": int(counts.totals[TRIMMED_READS]),
             "bases": int(counts.totals[TRIMMED_BASES]),
         }
+        self.without_index = 0 if self.parameters["fastp"] else int(counts.totals[NO_INDEX])
         reads, bases = counts.poly_x.sum(axis=1).tolist()
         self.tails = {"reads": reads, "bases": bases}
         self.corrected = {
@@ -75,19 +80,21 @@ class TrimStatistics(RunStatistics):
             "bases": int(counts.totals[CORRECTED_BASES]),
         }
 
-    @property
-    def warning(self) -> str:
-        """What to say if trimming left no read, or most of them too short; else empty."""
+    def warnings(self) -> Iterator[str]:
+        """What to say if most reads were lost, or have no UMI."""
         total, kept, short = (self.reads[name] for name in ("total", "kept", "too_short"))
-        if not total or (kept and 2 * short <= total):
-            return ""
-        sequences = [own for own in self.adapters["sequences"] if own]  # type: ignore[union-attr]
-        return (
-            f"{kept:,} of {total:,} reads are left: {self._lost}; adapters of "
-            f"{self.adapters['reads']:,} reads were cut ({', '.join(sequences) or 'by overlaps'}). "
-            "If that is not what you expect, see `disable_adapter_trimming`, `length_required` and "
-            "the other cuts"
-        )
+        if total and (not kept or 2 * short > total):
+            adapters = ", ".join(self.adapters["sequences"]) or "by overlaps"
+            yield (
+                f"{kept:,} of {total:,} reads are left: {self._lost}; adapters of "
+                f"{self.adapters['reads']:,} reads were cut ({adapters}). If that is not what you "
+                "expect, see `disable_adapter_trimming`, `length_required` and the other cuts"
+            )
+        if self.without_index:
+            yield (
+                f"names of {self.without_index:,} {'pairs' if self.paired else 'reads'} lack an "
+                "index, which is no part of their UMI then"
+            )
 
     @property
     def _lost(self) -> str:
