@@ -11,6 +11,7 @@ from typing import Any
 from ngsgpu.declared.outputs import PLACEHOLDER, only_declared
 from ngsgpu.declared.parameters import Parameter
 from ngsgpu.declared.roles import Role
+from ngsgpu.errors import UsageError
 
 
 @dataclass
@@ -65,6 +66,7 @@ def checked_files(
 
     reference = _reference(values.get("cram_reference"))
     files = files_of(command, parameters, values)
+    _check_defaults(parameters, values)
     for paths in files.lists:
         check_distinct(paths)
     for path in files.written:
@@ -77,6 +79,19 @@ def checked_files(
         opened_together(files.reads),
     ):
         yield
+
+
+def _check_defaults(parameters: Sequence[Parameter], values: Mapping[str, Any]) -> None:
+    """Refuse an output that names the file of the option where it would go without it."""
+    by_option = {own.shown: own.name for own in parameters}
+    for own in parameters:
+        other = by_option.get(own.option.shown_default or "")
+        path = values.get(own.name)
+        if own.role is Role.WRITTEN and other and path and path == values.get(other):
+            raise UsageError(
+                f"`{own.name}` and `{other}` are both {path}; leave out `{own.name}`, whose reads "
+                f"go to `{other}` then"
+            )
 
 
 def files_of(command: str, parameters: Sequence[Parameter], values: Mapping[str, Any]) -> Files:

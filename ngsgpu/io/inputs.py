@@ -244,6 +244,10 @@ def plan_lanes(
             if not inputs:
                 raise UsageError(f"`out{mate}` is given, but not `in{mate}`")
             wanted = f"1 or {len(inputs)} files" if len(inputs) > 1 else "1 file"
+            if not outputs:
+                raise UsageError(
+                    f"missing `out{mate}`: name {wanted} for the {len(inputs)} of `in{mate}`"
+                )
             raise UsageError(
                 f"`out{mate}` must name {wanted} for the {len(inputs)} of `in{mate}`, "
                 f"not {len(outputs)}"

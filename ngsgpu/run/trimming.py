@@ -205,9 +205,9 @@ def _ngsgpu_trim(lane: ReadFiles, inputs: list[str], outputs: list[str], found: 
     else:
         options += ["-i", inputs[0], *["--interleaved-in"] * lane.interleaved]
         options += ["-o", "-" if inputs[0] == "-" else outputs[0]]
-    if lane.paired:
+    if lane.paired and found.many and any(found.sequences):
         options.append("--detect-adapter-for-pe")
-    elif found.sequences[0]:
+    elif not lane.paired and found.sequences[0]:
         options += ["--adapter-sequence", found.sequences[0]]
     if found.many_poly_g:
         options.append("--trim-poly-g")
