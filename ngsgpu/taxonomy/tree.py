@@ -7,6 +7,7 @@ number. ``dump`` reads NCBI's files into this form.
 from __future__ import annotations
 
 import hashlib
+import re
 from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
@@ -22,6 +23,7 @@ from ngsgpu.jit import interpreted_if_small, njit
 from ngsgpu.taxonomy.ranks import RANKS, ROOT
 
 _ABOVE_TAXIDS: Final = 1 << 63
+_WHOLE: Final = re.compile(r"\s*-?[0-9]{1,4000}\s*")
 
 
 def stated_taxid(value: str | int) -> int:
@@ -30,6 +32,8 @@ def stated_taxid(value: str | int) -> int:
     Raises:
         ValueError: it is no whole number, or larger than a taxid can be (int64).
     """
+    if not _WHOLE.fullmatch(str(value)):
+        raise ValueError(f"{value!r} is no whole number")
     taxid = int(value)
     if abs(taxid) >= _ABOVE_TAXIDS:
         raise ValueError(f"{value} is too large for a taxid")
