@@ -18,6 +18,7 @@ from ngsgpu.errors import InputError, UsageError
 from ngsgpu.io.compress.formats import without_packing
 from ngsgpu.io.inputs import ReadFiles, pair_inputs
 from ngsgpu.io.text.batch import RecordBatch
+from ngsgpu.io.text.lines import text_lines
 from ngsgpu.run.statistics import RunStatistics
 
 PLACEHOLDER: Final = "{sample}"
@@ -179,8 +180,7 @@ def read_samples(path: str | Path) -> list[Sample]:
         InputError: the sheet cannot be read, or a row of it is wrong.
     """
     try:
-        with Path(path).open(encoding="utf-8-sig", newline="") as file:
-            rows = list(sample_rows(path, file.read().splitlines()))
+        rows = list(sample_rows(path, text_lines(Path(path).read_text(encoding="utf-8-sig"))))
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is no text"
         raise InputError(path, f"cannot be read ({reason})", "check the path") from error

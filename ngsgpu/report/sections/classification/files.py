@@ -15,6 +15,7 @@ from ngsgpu.errors import InputError
 from ngsgpu.evaluate.classification.result import SCHEMA, SCHEMA_VERSION
 from ngsgpu.report.absent import is_present
 from ngsgpu.report.files import numbered_lines, read_json
+from ngsgpu.taxonomy.ranks import kraken_code
 
 FILES = ("report", "abundance", "coverage", "evidence", "stats", "evaluation")
 """Kraken's report, tables of abundances, coverage and species, statistics, evaluation."""
@@ -142,7 +143,7 @@ def read_composition(path: Path) -> Composition:
         fields = line.split("\t")
         try:
             clade, direct = int(fields[1]), int(fields[2])
-            code, _, name = fields[-3:]
+            code, name = kraken_code(fields[-3].strip(), int(fields[-2])), fields[-1]
         except (IndexError, ValueError) as error:
             raise InputError(
                 path, "this is not a line of a Kraken report", _REMEDY, line=number
@@ -151,7 +152,7 @@ def read_composition(path: Path) -> Composition:
             unclassified = clade
             continue
         depth = (len(name) - len(name.lstrip(" "))) // 2
-        taxon = Taxon(name.strip(), code, clade, direct)
+        taxon = Taxon(name.strip(" "), code, clade, direct)
         if depth > min(len(above), _DEEPEST):
             raise InputError(path, "the name is indented too far", _REMEDY, line=number)
         del above[depth:]
