@@ -47,8 +47,8 @@ def checked_files(
 ) -> Iterator[None]:
     """Check the files of a run; within the block it can write its outputs and nothing else.
 
-    Refused are to overwrite an input, to add to a database, to write two outputs to one file, and
-    to read an input twice, since it would count twice.
+    Refused are to overwrite an input, to write into a database, to write two outputs to one file,
+    and to read an input twice, since it would count twice.
 
     Args:
         command: its name, such as ``evaluate merging``.
@@ -59,13 +59,14 @@ def checked_files(
         UsageError: names the file.
         InputError: a sample sheet cannot be read, or the reference of CRAM input is missing.
     """
-    from ngsgpu.io.paths import check_distinct
+    from ngsgpu.io.paths import check_apart, check_distinct
 
     files = files_of(command, parameters, values)
     for paths in files.lists:
         check_distinct(paths)
     also_read = [*files.also_read, *files.databases]
     check_distinct(files.reads, files.written, also_read=also_read, databases=files.databases)
+    check_apart(files.prefixes, files.databases)
     with only_declared(files.patterns, files.prefixes), _reference(values.get("cram_reference")):
         yield
 
