@@ -387,7 +387,7 @@ FASTA = ">s\n" + "ACGTTGCAAGCTTACGGATCCATTAGCCATGCAAGTCAGTCATTACGGACTTAGC" * 9 +
         "index query IDX -i r.fa -o IDX/x",
         "deplete-index r.fa -o K/x",
         "trim -i r.fq -o DB/targets-0001/x",
-        "merge -i r.fq --interleaved --flash-prefix DB/x",
+        "merge -i r.fq --interleaved-in --flash-prefix DB/x",
         "workflow init DB/x",
     ],
 )
