@@ -121,9 +121,9 @@ def _sample(command: str, values: Mapping[str, Any]) -> str:
         from ngsgpu.classify.query.candidate_file import sample_of
 
         return sample_of(values["candidate_files"][0])
-    from ngsgpu.classify.run.samples import sample_name
+    from ngsgpu.io.names import sample_of
 
-    return sample_name(values["in1"][0]) if values.get("in1") else ""
+    return sample_of(values["in1"][0]) if values.get("in1") else ""
 
 
 def _add_sheet(path: str, files: Files) -> list[str]:
