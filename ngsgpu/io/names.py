@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import Final
 
 _PACKED: Final = r"(?:\.(?:gz|bgz|bgzf|bz2|xz|zst))?$"
+ALIGNED: Final = re.compile(r"\.(?:u?bam|cram)$", re.IGNORECASE)
 FASTQ: Final = re.compile(rf"\.(?:fastq|fq){_PACKED}", re.IGNORECASE)
 _READS: Final = re.compile(
-    rf"\.(?:fastq|fq|fasta|fa|fna){_PACKED}|\.(?:bam|ubam|cram)$", re.IGNORECASE
+    rf"\.(?:fastq|fq|fasta|fa|fna){_PACKED}|{ALIGNED.pattern}", re.IGNORECASE
 )
 _TRIM_GALORE: Final = re.compile(r"(?<=[._-])(R?([12])(?:_\d{3})?)_val_\2$", re.IGNORECASE)
 _AFTER: Final = r"(?P<after>(?:[._-].*)?)"

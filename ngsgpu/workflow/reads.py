@@ -1,4 +1,4 @@
-"""Samples, lanes and mates of folders, recognised by the names of FASTQ files.
+"""Samples, lanes and mates of folders, recognised by the names of files.
 
 `ngsgpu.io.names` says how a name is read. Names that can be read in two ways are refused, never
 guessed; what is not taken is listed.
@@ -13,11 +13,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ngsgpu.errors import InputError
-from ngsgpu.io.names import FASTQ, ReadName, left_over_of, read_name, sample_name, stem_of
+from ngsgpu.io.inputs import holds_pairs
+from ngsgpu.io.names import ALIGNED, FASTQ, ReadName, left_over_of, read_name, sample_name, stem_of
 from ngsgpu.io.paths import Paths, listed
 
 _OTHER_READS = re.compile(
-    r"\.(?:[bsu]+am|cram|sra|(?:fastq|fq|fasta|fa|fna)(?:\.[a-z]\w*)?|ora|fast5|pod5"
+    r"\.(?:sam|sra|(?:fastq|fq|fasta|fa|fna)(?:\.[a-z]\w*)?|ora|fast5|pod5"
     r"|tar(?:\.\w+)?|t[gbx]z)$|(?<!_fastqc)\.zip$",
     re.IGNORECASE,
 )
@@ -30,7 +31,8 @@ _SHOWN = 3
 _RENAME = "rename the files, put others elsewhere, or write config/samples.tsv yourself"
 INDEX, UNDETERMINED = "index reads", "undetermined reads"
 LEFT_OVER = "reads without mates, or UMIs, of samples with pairs"
-NO_FASTQ = "no FASTQ (.fastq or .fq; plain, .gz, .bz2, .xz or .zst)"
+WITH_FASTQ = "BAM or CRAM of samples with FASTQ"
+NO_FASTQ = "neither FASTQ (.fastq or .fq; plain, .gz, .bz2, .xz or .zst) nor BAM or CRAM"
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,8 @@ class Lane:
     Attributes:
         sample: name of the sample.
         first: file of first mates or single-end reads.
-        second: file of second mates; None for single-end reads.
+        second: file of second mates, or the same of pairs in BAM or CRAM; None for single-end
+            reads.
     """
 
     sample: str
@@ -81,7 +84,7 @@ class Found:
 
 
 def find_reads(folders: Paths, *, single_end: bool = False) -> Found:
-    """Find the FASTQ files of folders and their subfolders, and the samples they belong to.
+    """Find the reads of folders and their subfolders, and the samples they belong to.
 
     Lanes of a sample may be in several folders; mates are in one.
 
@@ -101,18 +104,18 @@ def find_reads(folders: Paths, *, single_end: bool = False) -> Found:
         # One folder may lie in another.
         files[folder] = [path for path in there if path not in seen]
         seen |= {*there}
-        if not any(FASTQ.search(path.name) for path in there):
+        if not any(_has_reads(path) for path in there):
             other = [path for path in there if _OTHER_READS.search(path.name)]
             raise InputError(
                 folder,
-                "no reads in it (names end in .fastq or .fq, which may be followed by .gz, .bz2, "
-                ".xz or .zst)" + (f"; there is {_listed(other)}" if other else ""),
-                "name the folder of the FASTQ files",
+                "no reads in it (names end in .bam, .cram, .fastq or .fq, these two also with .gz, "
+                ".bz2, .xz or .zst)" + (f"; there is {_listed(other)}" if other else ""),
+                "name the folder of the reads",
             )
     names: dict[Path, list[ReadName]] = {}
     for folder, own in files.items():
         taken = _taken(own, found.passed_over, single_end=single_end)
-        names[folder] = [_whole_name(path) if single_end else read_name(path) for path in taken]
+        names[folder] = [_name_of(path, single_end=single_end) for path in taken]
     _tell_folders_apart(names, found)
     for folder, read in names.items():
         lanes, unpaired = _pair(folder, read)
@@ -147,10 +150,10 @@ def _taken(
     taken = []
     left_over: list[tuple[Path, str]] = []
     for path in files:
-        if not FASTQ.search(path.name):
+        if not _has_reads(path):
             if _OTHER_READS.search(path.name):
                 passed_over.setdefault(NO_FASTQ, []).append(path)
-        elif single_end:
+        elif single_end or ALIGNED.search(path.name):
             taken.append(path)
         elif _UNDETERMINED.match(path.name):
             passed_over.setdefault(UNDETERMINED, []).append(path)
@@ -160,7 +163,12 @@ def _taken(
             left_over.append((path, base))
         else:
             taken.append(path)
-    second = {name.sample for name in map(read_name, taken) if name.mate == 2}
+    read = [read_name(path) for path in taken if FASTQ.search(path.name)]
+    of_fastq, second = ({own.sample for own in read if own.mate in of} for of in ((0, 1, 2), (2,)))
+    for path in [own for own in taken if read_name(own).sample in of_fastq]:
+        if not FASTQ.search(path.name):
+            taken.remove(path)
+            passed_over.setdefault(WITH_FASTQ, []).append(path)
     for path, base in left_over:
         of = read_name(path.with_name(f"{base}_R1.fastq")).sample
         place = passed_over.setdefault(LEFT_OVER, []) if of in second else taken
@@ -168,8 +176,15 @@ def _taken(
     return taken
 
 
-def _whole_name(path: Path) -> ReadName:
-    return ReadName(path, stem_of(path))
+def _has_reads(path: Path) -> bool:
+    return bool(FASTQ.search(path.name) or ALIGNED.search(path.name))
+
+
+def _name_of(path: Path, *, single_end: bool) -> ReadName:
+    """A file's name; one of alignments has no mates in its name."""
+    name = read_name(path)
+    is_whole = single_end or (name.mate and ALIGNED.search(path.name))
+    return ReadName(path, stem_of(path)) if is_whole else name
 
 
 def _tell_folders_apart(names: dict[Path, list[ReadName]], found: Found) -> None:
@@ -251,7 +266,9 @@ def _pair(folder: str | Path, names: Iterable[ReadName]) -> tuple[list[Lane], li
     unpaired: list[Path] = []
     for own in pairs.values():
         if 0 in own:
-            lanes.append(Lane(sample_name(own[0].sample), own[0].path))
+            path = own[0].path
+            has_mates = bool(ALIGNED.search(path.name)) and holds_pairs(path)
+            lanes.append(Lane(sample_name(own[0].sample), path, path if has_mates else None))
         if 1 in own and 2 in own:
             lanes.append(Lane(sample_name(own[1].sample), own[1].path, own[2].path))
         elif 1 in own and own[1].sample not in paired and (own[1].kind or not single_run):

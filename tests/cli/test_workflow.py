@@ -12,10 +12,11 @@ import yaml
 from ngsgpu.cli import main
 from ngsgpu.errors import InputError, OutputError, UsageError
 from ngsgpu.workflow import snakefile
-from ngsgpu.workflow.reads import INDEX, LEFT_OVER, NO_FASTQ, UNDETERMINED, find_reads
+from ngsgpu.workflow.reads import INDEX, LEFT_OVER, NO_FASTQ, UNDETERMINED, WITH_FASTQ, find_reads
 from ngsgpu.workflow.study import RESERVED, init_study, profiles
 from tests.support import content
 from tests.support.interruption import killed_everywhere
+from tests.support.io.alignments import Alignment, bam
 
 
 def make(folder: Path, *names: str) -> Path:
@@ -131,8 +132,8 @@ def test_lanes_of_samples_in_several_folders(tmp_path: Path) -> None:
             "or two samples",
         ),
         (["x/a.fq", "x/b.fq", "y/a.fq"], "lanes of one sample, or two samples?"),
-        (["D.bam", "E.fa.gz"], "no reads in it"),
-        (["D.bam", "E.fa.gz"], "there is D.bam, E.fa.gz"),
+        (["D.sam", "E.fa.gz"], "no reads in it"),
+        (["D.sam", "E.fa.gz"], "there is D.sam, E.fa.gz"),
     ],
 )
 def test_names_that_are_not_clear(tmp_path: Path, names: list[str], message: str) -> None:
@@ -178,14 +179,29 @@ def test_lanes_in_folders_of_their_own(tmp_path: Path) -> None:
 def test_reads_that_lost_their_mates_are_no_samples(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], left: list[str], taken: list[str]
 ) -> None:
-    make(tmp_path / "fq", "a_1P.fq", "a_2P.fq", "D.bam", "notes.txt", *left, *taken)
+    make(tmp_path / "fq", "a_1P.fq", "a_2P.fq", "D.sam", "notes.txt", *left, *taken)
     found = find_reads([tmp_path / "fq"])
     assert sorted(found.samples) == sorted(["a", *(Path(name).stem for name in taken)])
     assert [path.name for path in found.passed_over.get(LEFT_OVER, [])] == sorted(left)
     assert main(["workflow", "init", str(tmp_path / "x"), "--reads", str(tmp_path / "fq")]) == 0
     said = capsys.readouterr().out
-    assert f"not taken, {NO_FASTQ}: D.bam\n" in said and "notes.txt" not in said
+    assert f"not taken, {NO_FASTQ}: D.sam\n" in said and "notes.txt" not in said
     assert all(name in said.partition(f"not taken, {LEFT_OVER}: ")[2] for name in left)
+
+
+def test_alignments_are_samples_if_these_have_no_fastq(tmp_path: Path) -> None:
+    """One with pairs is named as the file of both mates."""
+    make(tmp_path, "a_1.fq", "a_2.fq", "a.bam", "c.cram", "e.fq", "e.cram")
+    for name, flags in (("b_R1", (77, 141)), ("d", (4,))):
+        records = [Alignment(b"x", own, b"ACGT", None) for own in flags]
+        (tmp_path / f"{name}.bam").write_bytes(bam(records))
+    found = find_reads([tmp_path])
+    names = {own.sample: (own.first.name, own.second and own.second.name) for own in found.lanes}
+    assert names == {
+        "a": ("a_1.fq", "a_2.fq"), "b_R1": ("b_R1.bam", "b_R1.bam"), "c": ("c.cram", None),
+        "d": ("d.bam", None), "e": ("e.fq", None),
+    }  # fmt: skip
+    assert [path.name for path in found.passed_over[WITH_FASTQ]] == ["a.bam", "e.cram"]
 
 
 def test_names_that_may_be_of_mates_are_said(

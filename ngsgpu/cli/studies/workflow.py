@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def init(
     folder: Annotated[WrittenFolder, argument(..., "DIR", "Directory of the study.")],
     reads: list[ReadByName] | None = option(
-        None, "FOLDER", "Folder of FASTQ files, searched recursively; repeat for more."
+        None, "FOLDER", "Folder of reads, searched recursively; repeat for more."
     ),
     single_end: bool = flag(
         "No file has mates; each is a sample, whatever its name.", "--single-end"
@@ -27,7 +27,7 @@ def init(
 ) -> None:
     """Write a study: module Snakefile, config, sample sheet and profile.
 
-    Samples, lanes and mates are recognised by the names of the FASTQ files: A_S1_L001_R1_001 of
+    Samples, lanes and mates are recognised by the names of the files: A_S1_L001_R1_001 of
     Illumina, A_R1, A.R1, A_1, A.1 or A_1P, with _L001 or _lane1 beside the mate; a file without a
     mate in its name holds single-end reads, and so do first mates of a sample without second ones.
     Ambiguous names are an error; what is not taken is listed. Existing files are kept.
