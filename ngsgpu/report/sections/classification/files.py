@@ -201,7 +201,7 @@ def read_coverage(path: Path) -> list[TargetCoverage]:
                     target, name, int(length), int(windows), int(covered), int(bin_bases), counts
                 )
             )
-        except ValueError as error:
+        except (ValueError, OverflowError) as error:
             raise InputError(
                 path, "this is not the coverage of a reference sequence", _REMEDY, line=number
             ) from error
