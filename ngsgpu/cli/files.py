@@ -48,8 +48,8 @@ def checked_files(
 ) -> Iterator[None]:
     """Check the files of a run; within the block it can write its outputs and nothing else.
 
-    Refused are to overwrite an input, to add to a database, to write two outputs to one file, and
-    to read an input twice, since it would count twice.
+    Refused are to overwrite an input, to write into a database, to write two outputs to one file,
+    and to read an input twice, since it would count twice.
 
     Args:
         command: its name, such as ``evaluate merging``.
@@ -61,7 +61,7 @@ def checked_files(
         InputError: a sample sheet cannot be read, or the reference of CRAM input is missing.
     """
     from ngsgpu.io.compress.formats import refuse_unwritten
-    from ngsgpu.io.paths import check_distinct
+    from ngsgpu.io.paths import check_apart, check_distinct
     from ngsgpu.io.pipes import opened_together
 
     reference = _reference(values.get("cram_reference"))
@@ -73,6 +73,7 @@ def checked_files(
         refuse_unwritten(path)
     also_read = [*files.also_read, *files.databases]
     check_distinct(files.reads, files.written, also_read=also_read, databases=files.databases)
+    check_apart(files.prefixes, files.databases)
     with (
         only_declared(files.patterns, files.prefixes),
         reference,
@@ -144,9 +145,9 @@ def _sample(command: str, values: Mapping[str, Any]) -> str:
         from ngsgpu.classify.query.candidate_file import sample_of
 
         return sample_of(values["candidate_files"][0])
-    from ngsgpu.classify.run.samples import sample_name
+    from ngsgpu.io.names import sample_of
 
-    return sample_name(values["in1"][0]) if values.get("in1") else ""
+    return sample_of(values["in1"][0]) if values.get("in1") else ""
 
 
 def _add_sheet(path: str, files: Files) -> list[str]:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _MAX_LINKS: Final = 40
+_MANIFEST: Final = b'{\n "format": "ngsgpu '
+"""How the manifest of a database or an index begins."""
 
 Identity = tuple[object, ...]
 
@@ -192,7 +194,8 @@ def check_distinct(
     """Check that no file is named twice among the inputs and outputs of a run.
 
     Links are resolved, ``-`` and descriptors count as their targets. ``/dev/null`` and other
-    devices may be named repeatedly. No output may lie in another one, a folder.
+    devices may be named repeatedly. No output may lie in another one, a folder, or in any database
+    or index of ngsgpu.
 
     Args:
         inputs: files of reads, each to be read once.
@@ -204,7 +207,7 @@ def check_distinct(
     Raises:
         UsageError: a file is named twice, or lies where it must not; states in which roles.
     """
-    _check_apart(outputs, databases)
+    check_apart(outputs, databases)
     seen: dict[Identity, tuple[str, str]] = {}
     for path in inputs:
         _enter(seen, path, "input")
@@ -217,13 +220,35 @@ def check_distinct(
                 raise _clash(written[key], "input and output", own)
 
 
-def _check_apart(outputs: Sequence[str | Path], databases: Iterable[str | Path]) -> None:
+def check_apart(outputs: Sequence[str | Path], databases: Iterable[str | Path] = ()) -> None:
+    """Check that no output lies in another one, or in a folder that is read as a whole.
+
+    Args:
+        outputs: files and folders to be written.
+        databases: such folders; those with a manifest of ngsgpu are found.
+
+    Raises:
+        UsageError: one does.
+    """
     folders = {Path(os.path.realpath(path)): f"the database {path}" for path in databases}
     folders |= {Path(os.path.realpath(path)): f"the output {path}" for path in outputs}
     for path in outputs:
         for above in Path(os.path.realpath(path)).parents:
+            if above not in folders and _has_manifest(above):
+                folders[above] = f"the database {above}"
             if above in folders:
                 raise UsageError(f"{path}: lies in {folders[above]}; choose another name")
+
+
+def _has_manifest(folder: Path) -> bool:
+    place = folder / "manifest.json"
+    try:
+        if not place.is_file():
+            return False
+        with place.open("rb") as file:
+            return file.read(len(_MANIFEST)) == _MANIFEST
+    except OSError:
+        return False
 
 
 def _enter(seen: dict[Identity, tuple[str, str]], path: str | Path, role: str) -> None:

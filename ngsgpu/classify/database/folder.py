@@ -36,6 +36,7 @@ from ngsgpu.io.output.folder import AtomicFolder
 from ngsgpu.io.output.manifest import MANIFEST, parse_json
 from ngsgpu.io.output.places import is_at
 from ngsgpu.io.output.temporary import forget, remove_if_stale, remove_temporary, second_name
+from ngsgpu.io.paths import check_apart
 
 logger = logging.getLogger("ngsgpu")
 
@@ -67,7 +68,9 @@ def check_place(path: str | Path, inputs: Sequence[str | Path] = ()) -> None:
     Raises:
         InputError: the directory contains anything other than a database, an input, or the current
             directory; or it is a file.
+        UsageError: it lies in a database.
     """
+    check_apart([path])
     check_inputs(path, inputs)
     place = Path(os.path.realpath(path))
     if place in Path.cwd().parents:

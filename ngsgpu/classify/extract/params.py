@@ -5,6 +5,7 @@ from __future__ import annotations
 from ngsgpu.declared.options import flag, option
 from ngsgpu.declared.values import parameters
 from ngsgpu.errors import UsageError
+from ngsgpu.taxonomy.tree import stated_taxid
 
 
 @parameters
@@ -25,3 +26,8 @@ class ExtractionParameters:
     def __post_init__(self) -> None:
         if not self.taxa:
             raise UsageError("no taxon given; name one, such as `taxa=562`")
+        for taxid in (*self.taxa, *(self.exclude or ())):
+            try:
+                stated_taxid(taxid)
+            except ValueError as error:
+                raise UsageError(str(error)) from None

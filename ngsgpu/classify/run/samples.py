@@ -14,9 +14,10 @@ import numpy as np
 from ngsgpu.classify.formats import Format, formats
 from ngsgpu.classify.query.queries import NO_MATES, Mates, Queries, find_name_ends
 from ngsgpu.errors import InputError, UsageError
-from ngsgpu.io.compress.formats import without_packing
 from ngsgpu.io.inputs import ReadFiles, pair_inputs
+from ngsgpu.io.names import sample_of
 from ngsgpu.io.text.batch import RecordBatch
+from ngsgpu.io.text.lines import text_lines
 from ngsgpu.run.statistics import RunStatistics
 
 PLACEHOLDER: Final = "{sample}"
@@ -149,19 +150,8 @@ def one_sample(
     """
     lanes = pair_inputs(in1, in2, interleaved=interleaved)
     if name is None:
-        name = sample_name(in1[0])
+        name = sample_of(in1[0])
     return Sample(_checked_name(name), tuple(lanes))
-
-
-def sample_name(path: str) -> str:
-    """A sample's name from that of its first file."""
-    if path == "-":
-        return "stdin"
-    name = Path(path).name
-    name = without_packing(name)
-    name = re.sub(r"\.(fastq|fq|fasta|fa|fna)$", "", name)
-    name = re.sub(r"[._-]R?1$", "", name)
-    return re.sub(r"[^A-Za-z0-9._-]", "_", name).lstrip("._-") or "sample"
 
 
 def _checked_name(name: str) -> str:
@@ -187,7 +177,7 @@ def read_samples(path: str | Path) -> list[Sample]:
         raise InputError(path, f"cannot be read ({reason})", "check the path") from error
     if len(text) > _MOST_LETTERS:
         raise InputError(path, "is too large for a sheet of samples", "check the path")
-    rows = list(sample_rows(path, text.split("\n")))
+    rows = list(sample_rows(path, text_lines(text)))
     lanes: dict[str, list[ReadFiles]] = {}
     for line, row in rows:
         name, first, second = _checked_row(path, line, row)

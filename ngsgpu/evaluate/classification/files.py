@@ -166,7 +166,12 @@ def read_references(path: str | Path) -> dict[str, int]:
     """
     if Path(path).is_dir():
         return _targets_of(path)
-    return {name: int(value) for name, value in _pairs(path, "a name and a taxid", stated_taxid)}
+    taxids: dict[str, int] = {}
+    for name, value in _pairs(path, "a name and a taxid", stated_taxid):
+        if taxids.setdefault(name, int(value)) != value:
+            both = f"{taxids[name]} and {int(value)}"
+            raise InputError(path, f"{name} has two taxids, {both}", "remove one of the lines")
+    return taxids
 
 
 def _targets_of(database: str | Path) -> dict[str, int]:

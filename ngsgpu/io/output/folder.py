@@ -19,6 +19,7 @@ from ngsgpu.io.output.commit import Output, Renaming, commit_all, finish_commits
 from ngsgpu.io.output.manifest import MANIFEST
 from ngsgpu.io.output.places import is_at, take_place
 from ngsgpu.io.output.temporary import close_folder, forget, open_folder
+from ngsgpu.io.paths import check_apart
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,10 +206,11 @@ def check_place(path: str | Path, kind: FolderKind) -> None:
 
     Raises:
         InputError: names what is in the way.
-        UsageError: the path is a stream.
+        UsageError: the path is a stream, or lies in a database.
     """
     if str(path) == "-":
         raise UsageError(f"{kind.noun} is a folder; name one with `out`")
+    check_apart([path])
     place = Path(path)
     if not place.exists():
         return

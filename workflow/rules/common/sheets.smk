@@ -150,7 +150,7 @@ def sheet_lines(sheet):
     Blank lines and lines that begin with '#' are skipped.
     """
     try:
-        lines = Path(sheet).read_text(encoding="utf-8-sig").splitlines()
+        lines = Path(sheet).read_text(encoding="utf-8-sig").split("\n")
     except (OSError, UnicodeDecodeError) as error:
         raise WorkflowError(f"cannot read the sheet '{sheet}': {error}") from error
     delimiter = None

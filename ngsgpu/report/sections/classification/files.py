@@ -16,6 +16,7 @@ from ngsgpu.errors import InputError
 from ngsgpu.evaluate.classification.result import SCHEMA, SCHEMA_VERSION
 from ngsgpu.report.absent import is_present
 from ngsgpu.report.files import numbered_lines, read_json
+from ngsgpu.taxonomy.ranks import kraken_code
 
 FILES = ("report", "abundance", "coverage", "evidence", "stats", "evaluation")
 """Kraken's report, tables of abundances, coverage and species, statistics, evaluation."""
@@ -142,8 +143,8 @@ def read_composition(path: Path) -> Composition:
     for number, line in numbered_lines(path, _REMEDY):
         fields = line.split("\t")
         try:
-            clade, direct = whole_number(fields[1]), whole_number(fields[2])
-            code, _, name = fields[-3:]
+            clade, direct, taxid = (whole_number(fields[place]) for place in (1, 2, -2))
+            code, name = kraken_code(fields[-3].strip(), taxid), fields[-1]
         except (IndexError, ValueError) as error:
             raise InputError(
                 path, "this is not a line of a Kraken report", _REMEDY, line=number
@@ -152,7 +153,7 @@ def read_composition(path: Path) -> Composition:
             unclassified = clade
             continue
         depth = (len(name) - len(name.lstrip(" "))) // 2
-        taxon = Taxon(name.strip(), code, clade, direct)
+        taxon = Taxon(name.strip(" "), code, clade, direct)
         if depth > min(len(above), _DEEPEST):
             raise InputError(path, "the name is indented too far", _REMEDY, line=number)
         del above[depth:]
@@ -199,7 +200,7 @@ def read_coverage(path: Path) -> list[TargetCoverage]:
             counts = np.array([whole_number(count) for count in bins.split(",")], dtype=np.int64)
             bases, number, hit, each = map(whole_number, (length, windows, covered, bin_bases))
             found.append(TargetCoverage(target, name, bases, number, hit, each, counts))
-        except ValueError as error:
+        except (ValueError, OverflowError) as error:
             raise InputError(
                 path, "this is not the coverage of a reference sequence", _REMEDY, line=number
             ) from error
