@@ -14,6 +14,7 @@ from ngsgpu.errors import InputError
 from ngsgpu.io.text.batch import RecordBatch
 from ngsgpu.readset import ReadSet, ReadSetBuilder
 from ngsgpu.readset import cpu as kernels
+from ngsgpu.readset import qualities as storage
 from ngsgpu.readset import readset as module
 from ngsgpu.sequence.codec import AMBIGUOUS, base_at, words_for
 from tests.support.correct.alignment import SCORES_KEPT
@@ -89,7 +90,7 @@ def test_reads_are_stored_as_described(
             0 if i in ambiguous_positions(text) else ord(qualities[read][i]) - 33
             for i in range(len(text))
         ]
-        stands_for = kernels.BIN_SCORES.get(quality_bits, [None])
+        stands_for = storage.BIN_SCORES.get(quality_bits, [None])
         for score, code in zip(scores, stored_codes(reads, read), strict=True):
             if quality_bits == 8:
                 assert code == score
@@ -114,9 +115,9 @@ def test_reads_are_stored_as_described(
     [(2, [(0, 4), (5, 13), (14, 20), (21, 93)], [3, 7, 16, 24]), (1, [(0, 13), (14, 93)], [7, 20])],
 )
 def test_quality_classes(bits: int, bounds: list[tuple[int, int]], scores: list[int]) -> None:
-    assert kernels.BIN_SCORES[bits].tolist() == scores
+    assert storage.BIN_SCORES[bits].tolist() == scores
     for code, (low, high) in enumerate(bounds):
-        assert set(kernels.QUALITY_BINS[bits][low : high + 1].tolist()) == {code}
+        assert set(storage.QUALITY_BINS[bits][low : high + 1].tolist()) == {code}
 
 
 def test_reads_without_qualities_keep_none() -> None:
