@@ -41,8 +41,9 @@ ARRAYS_OF_A_TABLE: Final = 3
 SPARE_BYTES: Final = 15 << 20
 """For small arrays."""
 
-_LEVELS: Final = (*PASSES[1:4], *PASSES[5:7])
-"""What a pass over the reads makes, at each size of batches: that is halved from level to level
+_LEVELS: Final = (*zip(PASSES[1:4], range(3), strict=True), (PASSES[5], 2), (PASSES[6], 2),
+                  (PASSES[6], 3), (PASSES[6], 4))  # fmt: skip
+"""What a pass over the reads makes, and how often the size of batches is halved, from level to level
 before anything moves to the host."""
 
 _MIN_BLOCKS: Final = 8
@@ -210,7 +211,7 @@ def _placements(hashes: int, qualities: int) -> Iterator[Placement]:
 
 def _levels(largest: BatchSizes) -> Iterator[tuple[tuple[int, int], BatchSizes]]:
     """One of ``PASSES`` and memory of a batch, from the largest to the smallest."""
-    for level, made in enumerate(_LEVELS):
+    for made, level in _LEVELS:
         blocks = max(_MIN_BLOCKS, largest.workspace_blocks >> level)
         yield (
             made,

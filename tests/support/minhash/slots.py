@@ -35,7 +35,8 @@ def find_slots(
         kmers = canonical_kmers(reads, read, k, *spaces)
         for table in range(len(tables.ids) if kmers else 0):
             number = np.uint64(tables.first_function + table)
-            key = cpu.smallest_hash(spaces[0], kmers, number) & cpu.key_mask(k)
+            smallest = np.uint64(cpu.smallest_hash(spaces[0], kmers, number))
+            key = smallest & np.uint64(cpu.key_mask(k))
             slot = cpu.find_slot(tables, table, key, read)
             if slot >= 0:
                 begin = slot
