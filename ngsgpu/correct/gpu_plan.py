@@ -43,7 +43,7 @@ SPARE_BYTES: Final = 15 << 20
 
 _LEVELS: Final = (*zip(PASSES[1:4], range(3), strict=True), (PASSES[5], 2), (PASSES[6], 2),
                   (PASSES[6], 3), (PASSES[6], 4))  # fmt: skip
-"""What a pass over the reads makes, and how often the size of batches is halved, from level to level
+"""What a pass over the reads makes, and how often the size of batches is halved, level by level,
 before anything moves to the host."""
 
 _MIN_BLOCKS: Final = 8

@@ -155,7 +155,8 @@ class GpuCorrection:
             arrived=where(self._reads),
         )
         placed = place_reads(self._reads, self._team, self.plan, self.plan.placement.moved)
-        self._reads = placed[0]
+        if placed[0].divided:
+            self._reads = placed[0]
         if self.plan.divided_over > 1:
             self._in_common = common_arena(self.plan, self._team)
 

@@ -236,7 +236,8 @@ def build_some_tables(
         except MemoryError as error:
             if most + 1 == len(PASSES):
                 raise
-            logger.debug("building tables: %s; retrying with less", error)
+            message = "building tables: GPU memory ran out (%s); going on with less"
+            logger.warning(message, str(error))
             del made[first:]
             failed = True
         if failed:  # behind the handler, where the failed pass's arrays are gone

@@ -191,6 +191,11 @@ class DeviceReadSet:
         ambiguous = DeviceAmbiguousBases(*map(gather, self.ambiguous))
         return replace(self, **arrays, ambiguous=ambiguous, divided=False)
 
+    def gather(self) -> None:
+        """Move the divided read set to the current GPU's memory."""
+        vars(self).update(vars(self.gathered()))
+        self.__dict__.pop("struct", None)
+
     @classmethod
     def from_host(cls, reads: ReadSet, on_host: Collection[Movable] = ()) -> DeviceReadSet:
         """Copy a read set to the current device.

@@ -143,20 +143,21 @@ def place_reads(
         reads.keep_on_host(moved)
         free_unused()
         first = reads
-    gathers = first.divided and not plan.reads_divided
+    if first.divided and not plan.reads_divided:
+        others = team.each(lambda member: first.gathered() if member else first)[1:]
+        # In place, so that nobody refers to the shares any more.
+        first.gather()
+        placed = [first, *others]
+    else:
+        placed = team.each(lambda member: first.on_current_device() if member else first)
 
-    def place(member: int) -> DeviceReadSet:
-        own = first
-        if gathers:
-            own = first.gathered()
-        elif member > 0:
-            own = first.on_current_device()
-        _ = own.struct
+    def settle(member: int) -> None:
+        _ = placed[member].struct
         team.devices[member].synchronize()  # other GPUs copy from this one
         free_unused()
-        return own
 
-    return team.each(place)
+    team.each(settle)
+    return placed
 
 
 def divide_reads(

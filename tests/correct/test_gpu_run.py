@@ -186,11 +186,10 @@ def first_time(holds: Refusal) -> Refusal:
 
 
 def refusals(reads: ReadSet) -> dict[str, Refusal]:
-    """What to refuse at each step: the arena, thrust's scratch, edits and workspace."""
-    count = reads.reads
+    """What to refuse at each step: the arena, keys, edits and workspace."""
     return {
         "taking GPU memory": lambda size: size > 100 << 20,
-        "building tables": lambda size: size == 16 * count + count // 2,
+        "building tables": lambda size: size == 8 * reads.reads,
         "preparing the correction": lambda size: size > 1 << 20,
     }
 
