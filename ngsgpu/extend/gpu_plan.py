@@ -20,7 +20,14 @@ from ngsgpu.extend.rules import Rules
 from ngsgpu.minhash.ends_gpu import TABLE_ARRAYS, building_bytes, table_bytes
 from ngsgpu.readset import ReadSet
 from ngsgpu.readset.gpu import DeviceReadSet, Movable, ReadMemory
-from ngsgpu.readset.gpu_divided import are_linked, bytes_there, place_reads, whole_or_divided
+from ngsgpu.readset.gpu_divided import (
+    Arrived,
+    are_linked,
+    bytes_there,
+    place_reads,
+    plan_for_team,
+    where,
+)
 from ngsgpu.readset.gpu_plan import STEPS, TeamPlan
 from ngsgpu.run.gpu_run import plan_free_memory
 
@@ -84,6 +91,8 @@ def plan_gpu(
     budget: int,
     host_budget: int,
     divided_over: int = 1,
+    reads_divided: bool = True,
+    arrived: int = 0,
 ) -> ExtensionGpuPlan:
     """Plan the batch size, and whether qualities must stay on the host.
 
@@ -92,7 +101,9 @@ def plan_gpu(
         parameters: extension parameters.
         budget: GPU memory budget in bytes, including the reads.
         host_budget: pinned host memory budget in bytes.
-        divided_over: GPUs over which the reads and the tables are divided.
+        divided_over: GPUs over which the tables are divided.
+        reads_divided: whether the reads are, too.
+        arrived: bytes that the reads take before they are in their places, in addition.
 
     Raises:
         DeviceError: they do not suffice.
@@ -115,7 +126,7 @@ def plan_gpu(
             host_budget=host_budget,
             parameters=parameters,
             batch_bytes=batch_bytes,
-        ).divided(divided_over)
+        ).divided(divided_over, reads=reads_divided, arrived=arrived)
 
     sizes = [BATCH_BYTES >> halvings for halvings in range(SMALLER_BATCHES + 1)]
     places: list[tuple[Movable, ...]] = [(), ("qualities",)] if reads.qualities else [()]
@@ -130,6 +141,7 @@ def plan_team(
     linked: bool,
     budget: int,
     host_budget: int,
+    arrived: Arrived = "host",
 ) -> ExtensionGpuPlan:
     """Plan a run on several GPUs, whose data are divided where they do not fit on each.
 
@@ -140,23 +152,28 @@ def plan_team(
         linked: whether they can have data in common.
         budget: memory budget of each GPU in bytes, including the reads.
         host_budget: pinned host memory budget in bytes.
+        arrived: where the reads are.
 
     Raises:
         DeviceError: neither suffices.
     """
 
-    def plan(divided_over: int) -> ExtensionGpuPlan:
+    def plan(divided_over: int, reads_divided: bool, taken: int) -> ExtensionGpuPlan:
         return plan_gpu(
-            reads, parameters, budget=budget, host_budget=host_budget, divided_over=divided_over
-        )
+            reads, parameters, budget=budget, host_budget=host_budget,
+            divided_over=divided_over, reads_divided=reads_divided, arrived=taken,
+        )  # fmt: skip
 
-    return whole_or_divided(lambda: plan(1), lambda: plan(gpus), linked=linked)
+    return plan_for_team(plan, reads, gpus, linked=linked, arrived=arrived)
 
 
 def plan_and_place(
     reads: ReadSet | DeviceReadSet, parameters: ExtensionParameters, options: RunOptions
-) -> tuple[DeviceReadSet, ExtensionGpuPlan]:
+) -> tuple[list[DeviceReadSet], ExtensionGpuPlan]:
     """Plan for the GPUs of a run, and copy or move the reads to where the plan has them.
+
+    Returns:
+        The reads as each GPU has them, and the plan.
 
     Raises:
         DeviceError: the memory does not suffice.
@@ -175,6 +192,7 @@ def plan_and_place(
         linked=are_linked(team),
         budget=budget if options.gpu_memory is None else min(budget, options.gpu_memory),
         host_budget=available_memory() if options.memory is None else options.memory,
+        arrived=where(reads),
     )
     moved: tuple[Movable, ...] = ("qualities",) if plan.host else ()
     return place_reads(reads, team, plan, moved), plan

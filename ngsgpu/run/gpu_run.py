@@ -101,7 +101,7 @@ class GpuRun(StagedRun[P]):
             InputError: an input cannot be read.
             DeviceError: CUDA fails.
         """
-        sample = ReadSample()
+        sample, team = ReadSample(), Team(self.options.gpus)
         try:
             with self.step("read", "reading") as stage:
                 found = read_to_device(
@@ -113,6 +113,7 @@ class GpuRun(StagedRun[P]):
                     keep_bytes=self.options.kept_bytes,
                     sample=sample,
                     advance=stage.advance,
+                    devices=[one.id for one in team.devices] if are_linked(team) else None,
                 )
             self.reads, self.layouts = found.reads, found.layouts
             self.look_at(sample, lanes)

@@ -7,7 +7,6 @@ import gzip
 import json
 import sys
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -29,7 +28,7 @@ from ngsgpu.extend import (
 from ngsgpu.extend.gpu_plan import BATCH_BYTES, ExtensionGpuPlan
 from ngsgpu.minhash.ends import build_end_tables
 from ngsgpu.minhash.ends_gpu import build_end_tables_on_gpu
-from ngsgpu.readset import ReadSet
+from ngsgpu.readset import ReadSet, gpu_divided
 from ngsgpu.readset.gpu import DeviceReadSet, ReadMemory
 from ngsgpu.run.again import sections
 from tests.support.extend.data import INSERT, simulated_pairs, write_pairs
@@ -148,8 +147,7 @@ def test_gpus_with_memory_in_common(
     inputs = [first], [second]
     expected = run(inputs, tmp_path / "cpu")
     fakes = fake(inputs, monkeypatch, gpus, linked=True)
-    always = partial(gpu_plan.whole_or_divided, are_divided=True)
-    monkeypatch.setattr(gpu_plan, "whole_or_divided", always)
+    monkeypatch.setattr(gpu_divided, "divisions", lambda gpus, linked: [(gpus, True)])
     for module in (gpu_plan, gpu_run):
         monkeypatch.setattr(module, "MAX_PAIRS", 64, raising=False)
         monkeypatch.setattr(module, "MIN_PAIRS", 64)

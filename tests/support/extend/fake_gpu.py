@@ -36,6 +36,7 @@ def read_on_host(lanes: Sequence[ReadFiles], **options: Any) -> ReadSet:
         paired=True,
         quality_bits=options.get("quality_bits", 8),
         phred_offset=33 if offset == "auto" else offset,
+        by_level=True,
     )
     for lane in lanes:
         for mates in lane.batches(threads=1, phred_offset=offset, chunk_bytes=5000):
@@ -122,7 +123,7 @@ class FakeExtender:
         arrays = gpus._read_arrays(reads.struct)
         own = ReadSet(
             arrays, gpus.reads.ambiguous, gpus.reads.reads, gpus.reads.bases, True,
-            gpus.reads.min_length, gpus.reads.max_length,
+            gpus.reads.min_length, gpus.reads.max_length, gpus.reads.levels,
         )  # fmt: skip
         self._extender = Extender(own, host, rules, 1)
 
