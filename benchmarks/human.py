@@ -126,7 +126,7 @@ class Step:
 
     @property
     def name(self) -> str:
-        """Its name in tables."""
+        """Name of the run in tables."""
         return f"{self.kind}, {f'GPUs {self.gpus}' if self.gpus else 'CPU'}"
 
 

@@ -71,7 +71,7 @@ def measure(
         directory: where it runs.
         output: where its standard output goes; ``output.txt`` in the directory by default.
         environment: added to this process's.
-        limit_s: seconds after which it is told to end, and ten later killed.
+        limit_s: seconds after which it gets SIGTERM, and ten later SIGKILL.
 
     Raises:
         BenchmarkError: it fails or takes too long; the message ends with what it said.
