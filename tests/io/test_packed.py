@@ -33,7 +33,9 @@ def fastq_text(rng: random.Random, records: int, length: int = 100) -> bytes:
     for number in range(records):
         bases = "".join(rng.choices("ACGT", k=length))
         qualities = "".join(rng.choices("F:,#", (20, 3, 2, 1), k=length))
-        lines.append(f"@read{number // 2}{'x' * (number // 2 % 9)} 1:N:0\n{bases}\n+\n{qualities}\n")
+        lines.append(
+            f"@read{number // 2}{'x' * (number // 2 % 9)} 1:N:0\n{bases}\n+\n{qualities}\n"
+        )
     return "".join(lines).encode()
 
 
