@@ -220,7 +220,7 @@ def plan_counting(
 
         budget = gpu_memory(options.gpu_memory).budget
         count_bytes = np.dtype(parameters.count_type).itemsize
-        return plan_counting(letters, words, budget, options.gpus, count_bytes)
+        return plan_counting(letters, words, budget, count_bytes)
 
     plan = plan_arena(letters, _counter(words).bytes_of_row(words), options)
     return replace(plan, on_gpu=on_gpu)

@@ -88,12 +88,15 @@ class Packing:
     Attributes:
         endings: of the names of files that are compressed so.
         piece_bytes: uncompressed bytes of a piece; the last may be shorter.
+        unit_bytes: of the parts of a piece that are compressed independently; ``pack`` takes any
+            number of whole ones, from ``LEAST_PACKED`` bytes on with the same result.
         pack: compresses a piece at a level of 1 to 12.
         end: what ends the file, from the compressed and uncompressed bytes of its pieces.
     """
 
     endings: tuple[str, ...]
     piece_bytes: int
+    unit_bytes: int
     pack: Callable[[bytes | memoryview, int], bytes | memoryview]
     end: Callable[[list[tuple[int, int]]], bytes]
 
@@ -137,14 +140,28 @@ def _end_zstd(sizes: list[tuple[int, int]]) -> bytes:
     return frame + seek_table([(len(frame), 0)])
 
 
+LEAST_PACKED: Final = 1 << 20
+"""Bytes from which on all are packed alike; fewer may be left to what needs nothing compiled."""
+
 BGZF_PIECE_BYTES: Final = 64 * BLOCK_BYTES
 """Each passes through a queue and takes Python's lock a few times; larger ones do so less often."""
 
+
+def _streams(ending: str, piece_bytes: int, compress: Callable[[bytes, int], bytes]) -> Packing:
+    return Packing((ending,), piece_bytes, piece_bytes, compress, _end_streams(compress))
+
+
 _PACKINGS: Final = (
-    Packing((".gz", ".bgz", ".bgzf"), BGZF_PIECE_BYTES, reads_blocks, _end_bgzf),
-    Packing((".zst",), FRAME_BYTES, compress_frame, _end_zstd),
-    Packing((".bz2",), BZIP2_PIECE_BYTES, compress_bzip2, _end_streams(compress_bzip2)),
-    Packing((".xz",), XZ_PIECE_BYTES, compress_xz, _end_streams(compress_xz)),
+    Packing((".gz", ".bgz", ".bgzf"), BGZF_PIECE_BYTES, BLOCK_BYTES, reads_blocks, _end_bgzf),
+    Packing((".zst",), FRAME_BYTES, FRAME_BYTES, compress_frame, _end_zstd),
+    Packing(
+        (".bz2",),
+        BZIP2_PIECE_BYTES,
+        BZIP2_PIECE_BYTES,
+        compress_bzip2,
+        _end_streams(compress_bzip2),
+    ),
+    Packing((".xz",), XZ_PIECE_BYTES, XZ_PIECE_BYTES, compress_xz, _end_streams(compress_xz)),
 )
 
 _UNWRITTEN: Final = (".bam", ".cram", ".sam", ".lz4", ".lzma", ".lz", ".z", ".zip", ".7z", ".sra")

@@ -22,6 +22,7 @@ from ngsgpu.errors import InputError
 from ngsgpu.io.alignments.bam import BamStream
 from ngsgpu.io.alignments.fastq import PAIRED
 from ngsgpu.io.compress.formats import PACKED_ENDINGS, recognise
+from ngsgpu.io.compress.seek import Checkpoints
 from ngsgpu.io.compress.stream import Opened
 from ngsgpu.io.paths import Watched, read_at
 from ngsgpu.io.pipes import open_input
@@ -124,6 +125,12 @@ class Source:
     def holds_pairs(self) -> bool:
         """Whether the reads have mates by their flags; only BAM and CRAM, once read, say so."""
         return isinstance(self._stream, BamStream) and self._stream.kind == PAIRED
+
+    @property
+    def checkpoints(self) -> Checkpoints | None:
+        """Places noted so far from which on a gzip file can be read again; None for others."""
+        found: Checkpoints | None = getattr(self._stream, "checkpoints", None)
+        return found
 
     def chunks(self) -> Iterator[Chunk]:
         """Yield the file's chunks; none is empty.

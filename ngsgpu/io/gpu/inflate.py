@@ -80,6 +80,7 @@ class _Measured:
 
     Attributes:
         starts: uint64[chunks] on the device.
+        places: the same on the host.
         chunks: their measures on the device.
         offsets: int64[chunks + 1], their places in the text.
         end: where the last one ends.
@@ -88,6 +89,7 @@ class _Measured:
     """
 
     starts: Any
+    places: NDArray[np.uint64]
     chunks: Any
     offsets: NDArray[np.int64]
     end: np.uint64
@@ -100,10 +102,17 @@ class Inflater:
 
     Args:
         batch_bytes: most compressed bytes that are added at a time.
+
+    Attributes:
+        places: of the chunks that ``inflate`` has made text of: bit of the file, place in that
+            text, and whether a member's header is there rather than a block.
     """
 
     def __init__(self, batch_bytes: int) -> None:
         import cupy
+
+        self.places: list[tuple[int, int, bool]] = []
+        self._passed = 0
 
         self._batch_bytes = batch_bytes
         self._most_chunks = _most_chunks(batch_bytes)
@@ -158,6 +167,10 @@ class Inflater:
         if size:
             self._decode(found, text)
         self._check(found, text)
+        self.places = [
+            (8 * self._passed + int(start & ~_MEMBER), offset, bool(start & _MEMBER))
+            for start, offset in zip(found.places, found.offsets[:-1].tolist(), strict=True)
+        ]
         self._keep_from(found.end)
         return size, not found.whole
 
@@ -221,6 +234,7 @@ class Inflater:
         members = cupy.asnumpy(self._ends[: ends * MEMBER_END.dtype.itemsize])
         return _Measured(
             there,
+            starts[:taken],
             measured,
             offsets[: taken + 1],
             own["end"][taken - 1],
@@ -304,6 +318,7 @@ class Inflater:
             _copy(self._other, self._data[byte:], left)
         self._data, self._other = self._other, self._data
         self._held = left
+        self._passed += byte
         self._begin = (end & _MEMBER) | (end & np.uint64(7))
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import queue
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Final, TypeVar
 
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from ngsgpu.device.pinned import PinnedPool
 from ngsgpu.device.plan import gpu_memory
 from ngsgpu.device.team import free_unused
+from ngsgpu.io.compress.seek import Checkpoint, Checkpoints
 from ngsgpu.io.compress.source import Source
 from ngsgpu.io.gpu.feed import (
     TAIL_BYTES,
@@ -30,7 +31,7 @@ from ngsgpu.io.gpu.feed import (
     end_of_content,
     pinned_chunk,
 )
-from ngsgpu.io.gpu.inflate import Inflater, NotForGpuError, inflating_bytes, text_room
+from ngsgpu.io.gpu.inflate import WINDOW, Inflater, NotForGpuError, inflating_bytes, text_room
 from ngsgpu.io.paths import changed, identify
 
 _LOG = logging.getLogger("ngsgpu")
@@ -154,6 +155,7 @@ class InflatedFeed:
         self.kept: list[NDArray[np.uint8]] | None = []
         self.identity = identify(path)
         self.size: int | None = None
+        self._checkpoints: Checkpoints | None = Checkpoints()
         self._device = cupy.cuda.runtime.getDevice()
         self._batch_bytes = 0
         if compression in _FORMATS:
@@ -249,12 +251,29 @@ class InflatedFeed:
                     if text.copied is not None:
                         stream.wait_event(text.copied)
                     size, more = inflater.inflate(text.array)
+                    self._note(inflater.places, text.array)
                     self._give_text(text, size, line_feed, host, stream)
             inflater.finish()
         finally:
             file.close()
             for text in texts:
                 text.retire()
+
+    def _note(self, places: Sequence[tuple[int, int, bool]], text: Any) -> None:
+        """Note places of a text on the device from which on the file can be read again."""
+        import cupy
+
+        assert self._checkpoints is not None
+        for bit, offset, is_member in places:
+            if not self._checkpoints.wants(self._offset + offset):
+                continue
+            if is_member or offset >= WINDOW:
+                window = None if is_member else cupy.asnumpy(text[offset - WINDOW : offset])
+                self._checkpoints.note(bit, self._offset + offset, window)
+
+    def checkpoints(self, size: int) -> tuple[Checkpoint, ...]:
+        """See ``Feed``."""
+        return self._checkpoints.found(size) if self._checkpoints is not None else ()
 
     def _next(self, free: queue.Queue[_Memory]) -> _Memory:
         """Memory that is free, as soon as there is some."""
@@ -320,6 +339,7 @@ class InflatedFeed:
         if source.watched.identity != self.identity:
             source.close()
             raise changed(self._path)
+        self._checkpoints = source.checkpoints
         free: queue.Queue[PinnedBuffer] = queue.Queue()
         for _ in range(_HOST_BUFFERS):
             free.put(PinnedBuffer(self._chunk_bytes + 1))

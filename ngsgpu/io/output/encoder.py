@@ -48,6 +48,10 @@ class Encoder:
             self._take(done)
         return [*done, self._packing.end(self._sizes)]
 
+    def note_packed(self, sizes: tuple[int, int]) -> None:
+        """Note a piece that was compressed elsewhere; all output is made so, or none."""
+        self._sizes.append(sizes)
+
     def _hold(self, data: memoryview) -> None:
         self._held.append(data)
         self._held_bytes += len(data)

@@ -9,14 +9,14 @@ import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.errors import UsageError, output_error
 from ngsgpu.io.compress.deflate import DEFAULT_LEVEL, MAX_LEVEL
-from ngsgpu.io.compress.formats import packing_of, refuse_unwritten
+from ngsgpu.io.compress.formats import Packing, packing_of, refuse_unwritten
 from ngsgpu.io.output.atomic import AtomicFile, check_distinct, commit_all, write_text_atomically
 from ngsgpu.io.output.commit import Output
 from ngsgpu.io.output.encoder import Encoder
@@ -138,6 +138,24 @@ class OutputSet:
         self.started = True
         view = data.data if isinstance(data, np.ndarray) else memoryview(data)
         self._writers[index].put(view.cast("B"))
+
+    def packing(self, index: int) -> tuple[Packing, int] | None:
+        """What compresses an output, and its level; None for plain ones."""
+        return self._writers[index].packer
+
+    def write_packed(self, index: int, data: bytes | memoryview, size: int) -> None:
+        """Append a piece that is compressed already; nothing else is written to this output.
+
+        Args:
+            index: which of ``paths``.
+            data: compressed, as ``packing`` does.
+            size: bytes that it holds.
+
+        Raises:
+            OutputError: an earlier write to this output failed.
+        """
+        self.started = True
+        self._writers[index].put(Packed(data, size))
 
     def load_packers(self) -> None:
         """Have a thread load what compresses, for which the first piece would otherwise wait.
@@ -305,6 +323,13 @@ class OutputGroup:
                 outputs.abort()
 
 
+class Packed(NamedTuple):
+    """Compressed bytes, and how many they hold."""
+
+    data: bytes | memoryview
+    size: int
+
+
 class _Writer:
     """A thread that encodes and writes the data in its queue."""
 
@@ -319,13 +344,13 @@ class _Writer:
         self.packer = None if encoder is None else encoder.packer
         self._encoder = encoder
         self._appender = appender
-        self._queue: queue.Queue[memoryview | None] = queue.Queue(queued)
+        self._queue: queue.Queue[memoryview | Packed | None] = queue.Queue(queued)
         self._failure: BaseException | None = None
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, name="ngsgpu-write", daemon=True)
         self._thread.start()
 
-    def put(self, data: memoryview) -> None:
+    def put(self, data: memoryview | Packed) -> None:
         """Hand over data, waiting while too much is waiting already."""
         self.raise_failure()
         self._queue.put(data)
@@ -353,7 +378,7 @@ class _Writer:
 
     def _write_all(self) -> None:
         # After a failure keep draining the queue, so that nobody waits for room in it forever.
-        data: memoryview | None = memoryview(b"")
+        data: memoryview | Packed | None = memoryview(b"")
         while data is not None:
             data = self._queue.get()
             if self._stopped.is_set():
@@ -361,9 +386,13 @@ class _Writer:
             if self._failure is None:
                 self._try_write(data)
 
-    def _try_write(self, data: memoryview | None) -> None:
+    def _try_write(self, data: memoryview | Packed | None) -> None:
         try:
-            if self._encoder is not None:
+            if isinstance(data, Packed):
+                assert self._encoder is not None
+                self._encoder.note_packed((len(data.data), data.size))
+                self.file.write(data.data)
+            elif self._encoder is not None:
                 for piece in self._encoder.encode(data):
                     self.file.write(piece)
             elif self._appender is not None:
