@@ -147,7 +147,9 @@ BGZF_PIECE_BYTES: Final = 64 * BLOCK_BYTES
 """Each passes through a queue and takes Python's lock a few times; larger ones do so less often."""
 
 
-def _streams(ending: str, piece_bytes: int, compress: Callable[[bytes, int], bytes]) -> Packing:
+def _streams(
+    ending: str, piece_bytes: int, compress: Callable[[bytes | memoryview, int], bytes]
+) -> Packing:
     return Packing((ending,), piece_bytes, piece_bytes, compress, _end_streams(compress))
 
 
