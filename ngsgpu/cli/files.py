@@ -63,7 +63,6 @@ def checked_files(
     from ngsgpu.io.paths import check_distinct
     from ngsgpu.io.pipes import opened_together
 
-    reference = _reference(values.get("cram_reference"))
     files = files_of(command, parameters, values)
     for paths in files.lists:
         check_distinct(paths)
@@ -73,7 +72,7 @@ def checked_files(
     check_distinct(files.reads, files.written, also_read=also_read, databases=files.databases)
     with (
         only_declared(files.patterns, files.prefixes),
-        reference,
+        _reference(values.get("cram_reference")),
         opened_together(files.reads),
     ):
         yield
