@@ -33,7 +33,7 @@ SETTINGS: Final[dict[str, Any]] = {
     "max_content_width": 80,
 }
 
-_LARGEST: Final = {"threads": 4096, "seed": 2**63 - 1, "taxon": 2**63 - 1}
+_LARGEST: Final = {"threads": 4096, "seed": 2**63 - 1}
 _LARGEST_USUAL: Final = 2**31 - 1
 
 CRAM_REFERENCE: Final = Parameter(
@@ -363,6 +363,8 @@ def _check(parameter: Parameter, value: Any) -> None:
             _check(parameter, own)
         return
     check_value(parameter.name, value, parameter.option)
+    if parameter.option.most is not None:
+        return
     largest = _LARGEST.get(parameter.name, _LARGEST_USUAL)
     if isinstance(value, int | float) and not abs(value) <= largest:
         raise UsageError(f"`{parameter.name}` must be at most {largest}, not {value}")

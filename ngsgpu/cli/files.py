@@ -64,7 +64,6 @@ def checked_files(
     from ngsgpu.io.paths import check_apart, check_distinct
     from ngsgpu.io.pipes import opened_together
 
-    reference = _reference(values.get("cram_reference"))
     files = files_of(command, parameters, values)
     _check_defaults(parameters, values)
     for paths in files.lists:
@@ -76,7 +75,7 @@ def checked_files(
     check_apart(files.prefixes, files.databases)
     with (
         only_declared(files.patterns, files.prefixes),
-        reference,
+        _reference(values.get("cram_reference")),
         opened_together(files.reads),
     ):
         yield

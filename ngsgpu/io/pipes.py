@@ -51,7 +51,7 @@ class Pipe(io.RawIOBase):
         _live.add(self)
 
     def fileno(self) -> int:
-        """Its descriptor."""
+        """The descriptor."""
         return self._file
 
     def readable(self) -> bool:
@@ -59,7 +59,7 @@ class Pipe(io.RawIOBase):
         return True
 
     def readinto(self, buffer: memoryview, /) -> int:  # type: ignore[override]
-        """Fill the buffer with what there is; 0 at the end.
+        """Fill the buffer with available bytes; 0 at the end.
 
         Raises:
             OSError: the pipe cannot be read.
@@ -137,13 +137,13 @@ class Pipe(io.RawIOBase):
 
 
 _live: Final[set[Pipe]] = set()
-"""Those that are open."""
+"""Open pipes."""
 _waiting: Final[dict[str, Pipe]] = {}
-"""Those that were opened together, by their names, until they are read."""
+"""Pipes that were opened together, by their names, until they are read."""
 
 
 def _giving(pipes: list[Pipe], patience: int) -> list[Pipe]:
-    """Those that have something to read, or their end, within some milliseconds."""
+    """The pipes that have something to read, or their end, within some milliseconds."""
     # Not so before a first program has opened the pipe, and after the last one has closed it.
     asked = select.poll()
     for pipe in pipes:

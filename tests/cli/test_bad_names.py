@@ -105,9 +105,10 @@ def test_formats_that_are_not_written(reads: Path, ngsgpu: Commands) -> None:
 
 
 def test_numbers_that_are_too_large(reads: Path, ngsgpu: Commands) -> None:
-    write(Path("calls.tsv"), b"r\t562\n")
+    write(Path("calls.tsv"), b"C\tr\t562\t39\t562:15\n")
     extract = ("extract", "-c", "calls.tsv", "-i", reads, "-o", "o.fq", "--taxon")
-    assert "--taxon must be at most" in ngsgpu(*extract, "9" * 20).err
+    assert "--taxon must be from 0 to 9,223,372,036" in ngsgpu(*extract, "9" * 20).err
+    assert ngsgpu(*extract, 2**48 - 1).status == 0  # as of GTDB's taxa
     done = ngsgpu("correct", "-i", reads, "-o", "o.fq", "--memory", "9" * 309)
     assert "more than any machine has" in done.err
 

@@ -227,7 +227,7 @@ def test_zeros_behind_bgzf(
     with caplog.at_level(logging.WARNING, logger="ngsgpu"):
         assert records_of(read_batches(path)) == (reads(3), GOOD)
     assert ("no BGZF end marker" in caplog.text) != end_marker
-    path = write(tmp_path / "reads.fq.gz", bgzf(GOOD) + bytes(zeros) + b"x")
+    path = write(tmp_path / "reads.fq.gz", bgzf(GOOD) + bytes(zeros) + b"garbage after the data")
     assert "damaged" in refused(path).cause
 
 

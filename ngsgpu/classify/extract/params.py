@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ngsgpu.declared.limits import MAX_TAXID
 from ngsgpu.declared.options import flag, option
 from ngsgpu.declared.values import parameters
 from ngsgpu.errors import UsageError
@@ -13,10 +14,19 @@ class ExtractionParameters:
     """Which calls a read must have."""
 
     taxa: tuple[int, ...] = option(
-        ..., "TAXID,...", "Taxids; 0 is what was not classified.", "--taxon", least=0
+        ...,
+        "TAXID,...",
+        "Taxids; 0 is what was not classified.",
+        "--taxon",
+        least=0,
+        most=MAX_TAXID,
     )
     exclude: tuple[int, ...] | None = option(
-        None, "TAXID,...", "Taxids below those of --taxon that are left out.", least=1
+        None,
+        "TAXID,...",
+        "Taxids below those of --taxon that are left out.",
+        least=1,
+        most=MAX_TAXID,
     )
     with_children: bool = flag(
         "Also the taxa below, of --taxon and of --exclude; needs -d or --taxonomy."

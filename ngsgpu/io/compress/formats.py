@@ -39,7 +39,7 @@ _REFUSED: Final = (
     (b"\x04\x22\x4d\x18", "compressed with lz4, which is not read here", "lz4 -dc"),
     (b"PK\x03\x04", "a zip archive", "unzip -p"),
     (b"LZIP", "compressed with lzip, which is not read here", "lzip -dc"),
-    (b"\x5d\x00\x00", "compressed with lzma, which is not read here", "xz -dc --format=lzma"),
+    (b"\x5d\x00\x00", "compressed with lzma, which is not read here", "unlzma -c"),
     (b"7z\xbc\xaf\x27\x1c", "a 7z archive", "7z x -so"),
     (b"\x1f\x9d", "compressed with compress (.Z), which is not read here", "gzip -dc"),
 )

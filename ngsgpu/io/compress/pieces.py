@@ -24,7 +24,8 @@ MAX_TEXT: Final = 1 << 26
 """Bytes that a piece may become; more are left to inflating one after the other."""
 
 MOST_MEMBERS: Final = 256
-"""That a piece of 2 MB may hold; more, shorter ones are inflated faster one after the other."""
+"""Most members of a piece; of more, shorter ones, the rest of the file is inflated faster by one
+thread."""
 
 _PLACES: Final = np.arange(WINDOW)
 _FIRST: Final = (_PLACES % 256).astype(np.uint8)
