@@ -23,7 +23,7 @@ _MOST_BYTES: Final = 1 << 18
 _MOST_VALUES: Final = 10_000
 _DEEPEST: Final = 20
 _LONGEST: Final = 4096
-"""Characters of a text: paths have at most so many."""
+"""Characters of a text, as of a path."""
 _MOST_DOTS: Final = 40
 _DIGITS: Final = 18
 _NUMBER: Final = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:e[-+][0-9]+)?")
@@ -90,7 +90,7 @@ def _of_yaml(path: str | Path, text: str) -> Any:
 
 
 class _Reader:
-    """Makes values of the events of PyYAML's parser, whose classes are told by their names."""
+    """Makes values of the events of PyYAML's parser, whose classes it knows by their names."""
 
     def __init__(self, events: Iterator[Any]) -> None:
         self._events = events

@@ -28,6 +28,7 @@ from ngsgpu.device.team import Team, free_unused
 from ngsgpu.errors import DeviceError, HostMemoryError
 from ngsgpu.io.compress.deflate import DEFAULT_LEVEL, MAX_LEVEL
 from ngsgpu.io.text.reader import CHUNK_BYTES
+from ngsgpu.run.rehearsal import is_rehearsal
 from ngsgpu.sequence.codec import words_for
 
 _KEPT_SHARE: Final = 4
@@ -221,7 +222,7 @@ def on_backend(
         cause = str(error).partition(";")[0]
     # Only now are the frames of the failed attempt gone, and its arrays with them.
     _LOG.warning("%s; continuing on the CPU", cause)
-    if gives_back:
+    if gives_back and not is_rehearsal():
         leave_gpus(options.gpus)
     return on_cpu()
 

@@ -56,9 +56,9 @@ SHORT: Final = {
     "name clashes": 50,
     "soak": 60,
     "damaged studies": 30,
-    "chains": 60,
-    "killed chains": 15,
-    "servers": 10,
+    "chains": 40,
+    "killed chains": 10,
+    "servers": 6,
 }
 
 

@@ -266,7 +266,7 @@ def test_a_first_read_that_fails(
     """Also that of what is only looked at, to learn the size."""
 
     class Failing(FileIO):
-        def read(self, size: int = -1) -> bytes:
+        def read(self, size: int | None = -1) -> bytes:
             raise OSError(5, os.strerror(5))
 
     class Bad(type(Path())):  # type: ignore[misc]

@@ -19,7 +19,6 @@ import pytest
 
 from ngsgpu.classify.database.database import Database
 from ngsgpu.run.serve.request import Request
-from tests.attack.mutations import mutate
 from tests.support.classify.serving import IN_ITSELF, START, Served, served
 from tests.support.classify.world import World
 
@@ -138,7 +137,10 @@ def test_requests_that_were_changed(server: Served, reads: Path) -> None:
     source = random.Random(49)
     valid = json.dumps(request()).encode()
     for _ in range(60):
-        changed = mutate(valid, source)
+        at, end = source.randrange(len(valid)), source.choice((0, 1, 9))
+        changed = (
+            valid[:at] + source.choice((b"", b"\0", b"\xff", b"[", b'"')) + valid[at + end :]
+        )
         size = source.choice((None, None, None, len(changed) + 1, 0))
         with connect(server.socket) as connection, suppress(OSError):
             length = len(changed) if size is None else size

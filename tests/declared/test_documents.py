@@ -65,7 +65,7 @@ def test_dates_and_times_of_toml_are_texts(tmp_path: Path) -> None:
     }  # fmt: skip
 
 
-WRONG = {
+WRONG: dict[str, str | bytes] = {
     "alias bomb.yaml": BOMB,
     "alias.yaml": "a: &a 1\nb: *a\n",
     "recursive.yaml": "a: &a [*a]\n",

@@ -184,7 +184,7 @@ def write_tree(folder: Path, texts: Mapping[str, str]) -> None:
 
 
 def _rights(path: Path) -> int:
-    """Those of a new folder: what it replaces gives them."""
+    """Mode of a new folder: that of the folder which it replaces, if any."""
     try:
         return stat.S_IMODE(path.stat().st_mode) | 0o700
     except OSError:

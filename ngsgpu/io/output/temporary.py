@@ -64,7 +64,7 @@ def temporary_file(target: Path, mode: int = 0o666) -> tuple[Path, int]:
 
 
 def rights(path: Path) -> int:
-    """Those of a new file, less those that the mask takes."""
+    """Mode of a new file, before the mask."""
     is_private = bool(_private) and not _private.isdisjoint(path.resolve().parents)
     return 0o600 if is_private else 0o666
 
