@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import inspect
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, cached_property
 from pathlib import Path
@@ -183,6 +184,15 @@ class Command(click.Command):
             help=inspect.getdoc(function),
             context_settings=SETTINGS | own,
         )
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the words; before, refuse options of another program for which there is a text."""
+        for pattern, text in getattr(self.function, "refused", {}).items():
+            for number, word in enumerate(args):
+                # The last word may be -h for help.
+                if re.fullmatch(pattern, word) and not (word == "-h" and args[number:] == ["-h"]):
+                    raise UsageError(text)
+        return super().parse_args(ctx, args)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the help of arguments, then that of options."""

@@ -117,6 +117,21 @@ def test_one_file_for_both_unpaired_mates(
     assert not (tmp_path / "u.fq").exists()
 
 
+@pytest.mark.parametrize("words", [["-h", "t.html"], ["-ht.html"], ["--html", "t.html"]])
+def test_a_page_of_html_is_refused(
+    ngsgpu: Commands, tmp_path: Path, mates: list[Path], words: list[str]
+) -> None:
+    """The usual line of fastp does not print the help as if all were well."""
+    done = ngsgpu(
+        "trim", "-i", mates[0], "-o", tmp_path / "o.fq", *words, "-j", tmp_path / "j.json"
+    )
+    assert done.status == 2 and "page of HTML" in done.error and "-j" in done.error
+    assert not done.out and not (tmp_path / "o.fq").exists()
+    for alone in (["-h"], ["--help"], ["-i", mates[0], "-h"]):
+        done = ngsgpu("trim", *alone)
+        assert done.status == 0 and "Usage: ngsgpu trim" in done.out
+
+
 def test_every_cut_is_named(ngsgpu: Commands, tmp_path: Path, mates: list[Path]) -> None:
     """In the summary and both JSON files; and that fastp's -t is no number of threads."""
     report, stats = tmp_path / "j.json", tmp_path / "s.json"

@@ -91,3 +91,11 @@ def trim(
 
 
 trim.underscores = True  # type: ignore[attr-defined]
+
+trim.refused = {  # type: ignore[attr-defined]
+    "-h.*|--html(=.*)?": (
+        "fastp's page of HTML (-h, --html) is not written; leave the option out: the JSON of -j "
+        "has its figures, which MultiQC shows. --help, or -h as the last word, prints the help"
+    )
+}
+"""Patterns of options of fastp that end a run before it begins, and what is said then."""

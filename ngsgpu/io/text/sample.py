@@ -55,7 +55,7 @@ class Wanted(NamedTuple):
 
     @property
     def rows(self) -> NDArray[np.int64]:
-        """Their numbers in the batch."""
+        """Rows of them in the batch."""
         return self.start + self.step * np.arange(self.pairs, dtype=np.int64)
 
 
