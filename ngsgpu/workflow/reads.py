@@ -188,7 +188,7 @@ def _name_of(path: Path, *, single_end: bool) -> ReadName:
 
 
 def _tell_folders_apart(names: dict[Path, list[ReadName]], found: Found) -> None:
-    """Name samples of equal names after their folders, where each has one of its own.
+    """Name samples of equal names after their folders, where each has a single one.
 
     Illumina's numbers and lanes in names say that several folders have lanes of one sample.
 
@@ -226,7 +226,7 @@ def _tell_folders_apart(names: dict[Path, list[ReadName]], found: Found) -> None
 
 
 def _like_mates(paths: Iterable[Path]) -> list[Path]:
-    """Files whose names are equal but for a 1 and a 2, or F and R, of their own."""
+    """Files whose names are equal but for a 1 and a 2, or F and R."""
     pairs: dict[tuple[Path, str], dict[bool, Path]] = {}
     for path in paths:
         stem = stem_of(path)

@@ -161,6 +161,7 @@ def _used_whole(case: Case) -> str:
         "db build stats",
         "db add",
         "classify sheet",
+        "report of taxa",
     }:
         return f"no {sorted(missing)[0]}"
     name = case.command.name

@@ -13,7 +13,8 @@ from ngsgpu.cli import main
 from ngsgpu.errors import InputError, OutputError, UsageError
 from ngsgpu.workflow import snakefile
 from ngsgpu.workflow.reads import INDEX, LEFT_OVER, NO_FASTQ, UNDETERMINED, WITH_FASTQ, find_reads
-from ngsgpu.workflow.study import RESERVED, init_study, profiles
+from ngsgpu.workflow.sheet import RESERVED
+from ngsgpu.workflow.study import init_study, profiles
 from tests.support import content
 from tests.support.interruption import killed_everywhere
 from tests.support.io.alignments import Alignment, bam
@@ -289,6 +290,67 @@ def test_study_without_reads_has_empty_sheets(tmp_path: Path) -> None:
     assert (
         tmp_path / "x/config/samples.tsv"
     ).read_text() == "sample\tfastq_1\tfastq_2\treference\n"
+
+
+def test_next_run_is_added_to_a_study(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    study, sheet = tmp_path / "study", tmp_path / "study/config/samples.tsv"
+    run = {}
+    for number, names in ((42, "AB"), (43, "BC")):
+        files = [f"{own}_S1_L001_R{mate}_001.fastq.gz" for own in names for mate in (1, 2)]
+        run[number] = make(tmp_path / f"run{number}", *files)
+    assert main(["workflow", "init", str(study), "--reads", str(run[42])]) == 0
+    before = sheet.read_text().replace(
+        "B_S1_L001_R2_001.fastq.gz\n", "B_S1_L001_R2_001.fastq.gz\tref.fa"
+    )
+    sheet.write_text(f"# mine\n{before}")
+    add = ["workflow", "add", str(study), "--reads"]
+    capsys.readouterr()
+    assert main([*add, str(run[43]), "--reads", str(run[42])]) == 0
+    said = capsys.readouterr().out
+    assert f"{sheet}: 2 lanes added; 2 were there\nnew samples: C\n" in said
+    assert "samples with more lanes: B\n" in said
+    text = sheet.read_text()
+    assert text.startswith(f"# mine\n{before}\n")
+    rows = [row.split("\t") for row in text[len(before) + 8 :].splitlines()]
+    names = [[cell.rpartition("/")[2] for cell in row] for row in rows]
+    assert names == [
+        ["B", "B_S1_L001_R1_001.fastq.gz", "B_S1_L001_R2_001.fastq.gz", "ref.fa"],
+        ["C", "C_S1_L001_R1_001.fastq.gz", "C_S1_L001_R2_001.fastq.gz", ""],
+    ]
+    # The same again changes nothing.
+    assert main([*add, str(run[43])]) == 0
+    assert sheet.read_text() == text
+
+
+def test_sheets_of_other_forms_are_added_to(tmp_path: Path) -> None:
+    make(tmp_path / "run", "a, b_R1.fq", "a, b_R2.fq")
+    sheet = make(tmp_path, "config/samples.tsv") / "config/samples.tsv"
+    sheet.write_bytes(b"\xef\xbb\xbfgroup,sample,fastq_2,fastq_1\r\ng,a_b,y.fq,x.fq\r\n")
+    assert main(["workflow", "add", str(tmp_path), "--reads", str(tmp_path / "run")]) == 0
+    assert sheet.read_bytes().decode() == (
+        "group,sample,fastq_2,fastq_1\r\ng,a_b,y.fq,x.fq\r\n"
+        'g,a_b,"run/a, b_R2.fq","run/a, b_R1.fq"\r\n'
+    )
+
+
+def test_what_cannot_be_added(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    make(tmp_path / "run", "a_R1.fq", "a_R2.fq")
+    make(tmp_path / "odd", "complete_R1.fq", "complete_R2.fq")
+    add = ["workflow", "add", str(tmp_path), "--reads"]
+    for text, run, said in (
+        (None, "run", "there is no sheet of samples; name the directory of a study"),
+        ("x\ty\n", "run", "must name the columns sample and fastq_1"),
+        ("sample\tfastq_1\n", "run", "has no column fastq_2"),
+        ("sample\tfastq_1\tfastq_2\na\tx.fq\n", "run", "pairs of sample a, of which"),
+        ("sample\tfastq_1\tfastq_2\n", "odd", "cannot have a sample 'complete'"),
+        ("sample\tfastq_1\tfastq_2\n", "none", "there is no such directory"),
+    ):
+        sheet = make(tmp_path, *["config/samples.tsv"] * (text is not None)) / "config/samples.tsv"
+        if text is not None:
+            sheet.write_text(text)
+        assert main([*add, str(tmp_path / run)]) == 2
+        assert said in capsys.readouterr().err
+        assert text is None or sheet.read_text() == text
 
 
 def test_what_cannot_be_written_or_is_not_there(tmp_path: Path) -> None:

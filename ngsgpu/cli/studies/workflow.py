@@ -1,4 +1,4 @@
-"""``ngsgpu workflow``: begin a study, and find the Snakemake workflow that runs it."""
+"""``ngsgpu workflow``: begin a study, add reads to it, and find the workflow that runs it."""
 
 from __future__ import annotations
 
@@ -14,14 +14,18 @@ if TYPE_CHECKING:
     from ngsgpu.workflow.reads import Found
 
 
+SingleEnd = Annotated[
+    bool,
+    flag("No file has mates; each is a sample, whatever its name.", "--single-end", default=...),
+]
+
+
 def init(
     folder: Annotated[WrittenFolder, argument(..., "DIR", "Directory of the study.")],
     reads: list[ReadByName] | None = option(
         None, "FOLDER", "Folder of reads, searched recursively; repeat for more."
     ),
-    single_end: bool = flag(
-        "No file has mates; each is a sample, whatever its name.", "--single-end"
-    ),
+    single_end: SingleEnd = False,
     profile: Literal["local", "slurm"] = option("local", "local|slurm", "Where jobs run."),
     force: bool = flag("Replace the study's files if they are there.", "--force"),
 ) -> None:
@@ -69,6 +73,33 @@ def init(
     click.echo(f"  {study.command}")
 
 
+def add(
+    folder: Annotated[WrittenFolder, argument(..., "DIR", "Directory of the study.")],
+    reads: list[ReadByName] = option(
+        ..., "FOLDER", "Folder of the new reads, searched recursively; repeat for more."
+    ),
+    single_end: SingleEnd = False,
+) -> None:
+    """Add the reads of a run to the sheet of a study.
+
+    Names are read as `ngsgpu workflow init` does. Samples that the sheet has get further lanes,
+    others are new; files that it names already are passed over. Then snakemake makes what the new
+    lanes change, and nothing else.
+
+    Example:  ngsgpu workflow add study --reads run43/ && cd study && snakemake
+    """
+    from ngsgpu.workflow.sheet import add_reads
+
+    added = add_reads(folder, reads, single_end=single_end)
+    known = f"; {added.known} were there" if added.known else ""
+    click.echo(f"{added.sheet}: {added.lanes} lanes added{known}")
+    for what, names in (("new samples", added.new), ("samples with more lanes", added.longer)):
+        if names:
+            click.echo(f"{what}: {_some(names)}")
+    for line in _notes(added.found):
+        click.echo(line)
+
+
 def _notes(found: Found) -> Iterator[str]:
     """What a user should know of how names were read."""
     for name, folders in found.of_folders.items():
@@ -104,4 +135,4 @@ def path() -> None:
     click.echo(snakefile())
 
 
-COMMANDS: Final = {"init": init, "path": path}
+COMMANDS: Final = {"init": init, "add": add, "path": path}
