@@ -25,6 +25,7 @@ from ngsgpu.io.paths import Paths
 from ngsgpu.io.reread import unchanged
 from ngsgpu.io.text.reader import PhredOffset
 from ngsgpu.readset import ReadSet
+from ngsgpu.readset.qualities import SeenScores
 from ngsgpu.run.driver import Driver
 from ngsgpu.run.options import Contents, ReadSetPlan, RunOptions, chunk_bytes_within
 from ngsgpu.run.progress import Progress, say_if_compiling
@@ -182,6 +183,7 @@ def _measure(
         InputError: an input cannot be read.
     """
     reads = bases = longest = inflated = 0
+    seen = SeenScores(64 if phred_offset == 64 else 33)
     with keep_streams(lanes) as kept:
         for lane in kept:
             compressed = {path for path in lane.inputs if is_compressed(path)}
@@ -193,7 +195,10 @@ def _measure(
                 )
             ):
                 reads += len(batch)
+                seen.add(batch)
                 bases += int(batch.seq_len.sum(dtype=np.int64))
                 longest = max(longest, int(batch.seq_len.max(initial=0)))
                 inflated += len(batch.text) if batch.path in compressed else 0
-    return Contents(reads, bases, longest, lanes[0].paired, inflated=inflated)
+    return Contents(
+        reads, bases, longest, lanes[0].paired, inflated=inflated, quality_bits=seen.bits
+    )
