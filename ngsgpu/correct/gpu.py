@@ -29,7 +29,7 @@ from ngsgpu.correct.params import CorrectionParameters
 from ngsgpu.correct.workspace import COUNTERS, sampled_anchors, sampled_errors
 from ngsgpu.device.arena import persistent
 from ngsgpu.device.cuda.structs import Struct
-from ngsgpu.device.pinned import mapped_empty
+from ngsgpu.device.pinned import mapped_zeros
 from ngsgpu.device.spread import seen_from_here
 from ngsgpu.minhash.gpu import DeviceTables
 from ngsgpu.minhash.gpu_memory import SLOT_BYTES
@@ -221,7 +221,7 @@ def results_on_host(reads: int) -> dict[str, Any]:
     Raises:
         DeviceError: could not allocate pinned memory.
     """
-    return {name: mapped_empty(reads, RESULTS[name]) for name in BY_ANCHOR}
+    return {name: mapped_zeros(reads, RESULTS[name]) for name in BY_ANCHOR}
 
 
 class AnchorCorrector:
@@ -349,8 +349,17 @@ class AnchorCorrector:
 
     def clear(self) -> None:
         """Begin without results."""
-        for array in (*self.results.values(), self.counters):
-            array[:] = 0
+        import cupy
+
+        sample = cupy.asarray(sampled_anchors(self.reads.reads, self.mates))
+        for name, array in self.results.items():
+            if name in BY_ANCHOR and self.shares_results:
+                # There are only those of the sample, on the host.
+                for mate in range(self.mates):
+                    array[sample + cupy.uint32(mate)] = 0
+            else:
+                array[:] = 0
+        self.counters[:] = 0
         self._edit_total[:] = self._first_edit
 
     def release(self) -> None:

@@ -91,7 +91,7 @@ def _joined(correctors: Sequence[AnchorCorrector], part: slice, *, on_host: bool
     edits_before = 0
     for member, corrector in enumerate(correctors):
         names = RESULTS if member == 0 or not corrector.shares_results else _VOTES
-        results = {name: here(corrector.results[name][part]) for name in names}
+        results = {name: _brought(corrector.results[name][part], corrector) for name in names}
         if on_host:
             results = {name: array.get() for name, array in results.items()}
         if not corrector.shares_results:
@@ -103,6 +103,12 @@ def _joined(correctors: Sequence[AnchorCorrector], part: slice, *, on_host: bool
         for name in _STARTS:
             joined[name] = _counted_together(joined[name], correctors)
     return joined
+
+
+def _brought(array: Any, corrector: AnchorCorrector) -> Any:
+    """Results on the current GPU."""
+    # What kernels find on the host is copied by one.
+    return array + array.dtype.type(0) if corrector.shares_results else here(array)
 
 
 def _counted_together(starts: Any, correctors: Sequence[AnchorCorrector]) -> Any:

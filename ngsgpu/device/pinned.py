@@ -197,6 +197,19 @@ def mapped_empty(shape: int | tuple[int, ...], dtype: Any) -> Any:
     return array_at(memory.ptr, shape, kind, memory)
 
 
+def mapped_zeros(shape: int | tuple[int, ...], dtype: Any) -> Any:
+    """As ``mapped_empty``, but with zeros.
+
+    Raises:
+        DeviceError: could not allocate pinned memory.
+    """
+    array = mapped_empty(shape, dtype)
+    # The pages of large arrays are new ones.
+    if array.nbytes < _MANY_PIECES * _PIECE:
+        ctypes.memset(array.data.ptr, 0, array.nbytes)
+    return array
+
+
 def mapped_copy(array: Any) -> Any:
     """Copy a NumPy array, or one on the GPU, to pinned host memory, as a CuPy array.
 

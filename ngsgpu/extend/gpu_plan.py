@@ -1,15 +1,16 @@
 """The GPU memory of an extension, planned before allocation.
 
-Reads, tables, and the memory of active tasks must fit. If they do not, batches become smaller.
-Qualities are read only in columns where candidates differ, so they may stay in pinned host memory,
-where kernels read them over the bus; everything else is read too often for that.
+Reads, tables, and the memory of active tasks must fit. If they do not, batches become smaller, and
+tables are sorted in parts. Then data move to pinned host memory, where kernels read them over the
+bus: first qualities, which are read only in columns where candidates differ, then tables, one by
+one, and the bases last.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from ngsgpu.device.memory import available_memory
 from ngsgpu.device.plan import Allocation, first_fitting, gpu_memory
@@ -17,7 +18,13 @@ from ngsgpu.device.team import Team, free_unused
 from ngsgpu.extend.insert import sampling_parameters
 from ngsgpu.extend.params import ExtensionParameters
 from ngsgpu.extend.rules import Rules
-from ngsgpu.minhash.ends_gpu import TABLE_ARRAYS, building_bytes, table_bytes
+from ngsgpu.minhash.ends_gpu import (
+    PARTS,
+    TABLE_ARRAYS,
+    all_cells_bytes,
+    building_bytes,
+    table_bytes,
+)
 from ngsgpu.readset import ReadSet
 from ngsgpu.readset.gpu import DeviceReadSet, Movable, ReadMemory
 from ngsgpu.readset.gpu_divided import (
@@ -49,17 +56,31 @@ SPARE_BYTES: Final = 32 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExtensionGpuPlan(TeamPlan):
-    """The GPU memory of an extension; qualities may be on the host.
+    """The GPU memory of an extension.
 
     Attributes:
         parameters: extension parameters.
         batch_bytes: maximum bytes for the results of a batch.
+        parts: in which a table is sorted.
+        on_device: tables on the GPU, the first ones.
+        moved_reads: arrays of the reads that are on the host.
     """
 
     WORK = "extending"
 
     parameters: ExtensionParameters
     batch_bytes: int
+    parts: int
+    on_device: int
+    moved_reads: tuple[Movable, ...]
+
+    def document(self) -> dict[str, Any]:
+        """The plan for the statistics."""
+        return {
+            **TeamPlan.document(self),
+            "tables_on_host": self.parameters.ends.hashes - self.on_device,
+            "reads_on_host": list(self.moved_reads),
+        }
 
     def advice(self) -> list[str]:
         """With what it may fit, as shown to users."""
@@ -108,29 +129,46 @@ def plan_gpu(
     Raises:
         DeviceError: they do not suffice.
     """
+    hashes, a_table = parameters.ends.hashes, table_bytes(reads.reads)
+    cells = all_cells_bytes(reads.reads, parameters.ends)
 
-    def planned(moved: tuple[Movable, ...], batch_bytes: int) -> ExtensionGpuPlan:
-        tables = table_bytes(reads.reads, parameters.ends)
-        building = building_bytes(reads.reads, uniform=reads.uniform)
-        working = _extending_bytes(reads, parameters, batch_bytes)
+    def planned(
+        moved: tuple[Movable, ...], on_device: int, batch_bytes: int, parts: int
+    ) -> ExtensionGpuPlan:
+        on_host = hashes - on_device
+        tables = on_device * a_table + cells
+        building = building_bytes(reads.reads, parts, uniform=reads.uniform)
+        name = f"{on_host} of {hashes} tables"
         return ExtensionGpuPlan(
             doing=f"extending {reads.reads // 2:,} pairs",
             allocations=(
                 *reads.allocations(moved),
+                *([Allocation(name, on_host * a_table, on_host=True)] if on_host else []),
                 Allocation("tables", tables, STEPS, TABLE_ARRAYS),
                 Allocation("building", building, STEPS[:1]),
-                Allocation("working", working, STEPS[1:]),
+                Allocation("working", working[batch_bytes], STEPS[1:]),
                 Allocation("spare", SPARE_BYTES, STEPS),
             ),
             budget=budget,
             host_budget=host_budget,
             parameters=parameters,
             batch_bytes=batch_bytes,
+            parts=parts,
+            on_device=on_device,
+            moved_reads=moved,
         ).divided(divided_over, reads=reads_divided, arrived=arrived)
 
     sizes = [BATCH_BYTES >> halvings for halvings in range(SMALLER_BATCHES + 1)]
-    places: list[tuple[Movable, ...]] = [(), ("qualities",)] if reads.qualities else [()]
-    return first_fitting(planned(moved, size) for moved in places for size in sizes)
+    working = {size: _extending_bytes(reads, parameters, size) for size in sizes}
+    places: list[tuple[tuple[Movable, ...], int]] = [((), hashes)]
+    if reads.qualities:
+        places.append((("qualities",), hashes))
+    moved = places[-1][0]
+    places += [(moved, tables) for tables in range(hashes - 1, -1, -1)]
+    places.append(((*moved, "planes"), 0))
+    return first_fitting(
+        planned(*place, size, parts) for place in places for size in sizes for parts in PARTS
+    )
 
 
 def plan_team(
@@ -194,8 +232,7 @@ def plan_and_place(
         host_budget=available_memory() if options.memory is None else options.memory,
         arrived=where(reads),
     )
-    moved: tuple[Movable, ...] = ("qualities",) if plan.host else ()
-    return place_reads(reads, team, plan, moved), plan
+    return place_reads(reads, team, plan, plan.moved_reads), plan
 
 
 plan_for_this_gpu = partial(plan_free_memory, plan_team)

@@ -187,7 +187,12 @@ class ExtensionOnGpu(GpuRun[ExtensionParameters], Run):
             if plan.divided_over > 1:
                 keeping = common_arena(plan, Team(self.options.gpus)).in_use
             tables = build_end_tables_on_gpu(
-                reads[0], self.parameters.ends, keeping=keeping, advance=stage.advance
+                reads[0],
+                self.parameters.ends,
+                on_device=plan.on_device,
+                parts=plan.parts,
+                keeping=keeping,
+                advance=stage.advance,
             )
             self.team = GpuExtension(reads, tables, plan.divided_over > 1, plan.batch_bytes)
 

@@ -360,41 +360,22 @@ class _Builder:
 
     def _parts(self, keys: Any, parts: int) -> Iterator[tuple[Any, Any]]:
         """Sorted keys and their reads, of one part of the keys after the other."""
-        import cupy
+        reads, k = self._reads, self._parameters.k
 
-        reads, k, count = self._reads, self._parameters.k, len(keys)
-        if parts == 1:
-            members = None
-            if reads.min_length < k:
-                members = cupy.flatnonzero(reads.lengths >= k) if reads.max_length >= k else []
-                members = cupy.asarray(members, dtype=cupy.int64)
-                keys = keys[members]
-            order = radix_argsort(keys) if len(keys) else cupy.empty(0, dtype=cupy.int64)
-            yield keys, order if members is None else members[order]
-            return
-        shift = 2 * k - (parts.bit_length() - 1)
-        marks = cupy.empty(min(count, READS_MARKED), dtype=bool)
-        for part in range(parts):
-            listed = []
-            for first in range(0, count, READS_MARKED):
-                marked = marks[: min(READS_MARKED, count - first)]
-                KERNELS.launch(
-                    "mark_part",
-                    grid_for(len(marked), 256, BLOCKS_PER_MULTIPROCESSOR),
-                    (256,),
-                    (
-                        reads.struct, keys, np.int64(first), np.int64(len(marked)), np.int32(k),
-                        np.int32(shift), np.uint64(part), marked,
-                    ),
-                )  # fmt: skip
-                listed.append(cupy.flatnonzero(marked) + first)
-            members = cupy.concatenate(listed)
-            del listed
-            own = keys[members]
-            if len(own):
-                members = members[radix_argsort(own)]
-            yield own, members
-            del own, members
+        def mark(own: Any, first: int, part: int, marks: Any) -> None:
+            KERNELS.launch(
+                "mark_part",
+                grid_for(len(marks), 256, BLOCKS_PER_MULTIPROCESSOR),
+                (256,),
+                (
+                    reads.struct, own, np.int64(first), np.int64(len(marks)), np.int32(k),
+                    np.int32(2 * k - (parts.bit_length() - 1)), np.uint64(part), marks,
+                ),
+            )  # fmt: skip
+
+        if parts == 1 and reads.min_length >= k:
+            return sorted_keys(keys)
+        return sorted_parts(keys, parts, mark)
 
     def _append(self, entries: int, on_device: bool) -> tuple[Any, Any]:
         """Room for the next table's ids and places, in one piece."""
@@ -408,6 +389,42 @@ class _Builder:
         else:
             table = mapped_empty(size, cupy.uint8)
         return table[: 4 * places].view(cupy.uint32), table[4 * places :].view(self._place)
+
+
+def sorted_keys(keys: Any) -> Iterator[tuple[Any, Any]]:
+    """Keys, sorted in place, and the int64 numbers that they had, once."""
+    import cupy
+
+    yield keys, radix_argsort(keys) if len(keys) else cupy.empty(0, dtype=cupy.int64)
+
+
+def sorted_parts(
+    keys: Any, parts: int, mark: Callable[[Any, int, int, Any], None]
+) -> Iterator[tuple[Any, Any]]:
+    """Sorted keys of one part after the other, and the int64 numbers that they had.
+
+    Args:
+        keys: uint64, not changed.
+        parts: their number.
+        mark: of the keys, marks those of a part from a number on: keys, number, part, bool array.
+    """
+    import cupy
+
+    count = len(keys)
+    marks = cupy.empty(min(count, READS_MARKED), dtype=bool)
+    for part in range(parts):
+        listed = [cupy.empty(0, dtype=cupy.int64)]
+        for first in range(0, count, READS_MARKED):
+            marked = marks[: min(READS_MARKED, count - first)]
+            mark(keys, first, part, marked)
+            listed.append(cupy.flatnonzero(marked) + first)
+        members = cupy.concatenate(listed)
+        del listed
+        own = keys[members]
+        if len(own):
+            members = members[radix_argsort(own)]
+        yield own, members
+        del own, members
 
 
 def _sign(

@@ -55,12 +55,22 @@ def building_bytes(
         uniform: whether all reads have the same length.
     """
     signatures = functions * reads * (8 + entry_bytes(max_length, k) - 4) + reads // LONG_SHARE
-    if parts == 1:
-        # Those too short for a k-mer are skipped by listing the others.
-        return signatures + (_SORTING_BYTES + (0 if uniform else 8 + 8)) * reads + SMALL_BYTES
-    part = min(reads, int(_MARGIN * reads / parts) + 1024)
-    marked = min(reads, READS_MARKED)
-    return signatures + (_SORTING_BYTES + 8 + 8) * part + _MARKING_BYTES * marked + SMALL_BYTES
+    return signatures + sorting_bytes(reads, parts, listed=not uniform)
+
+
+def sorting_bytes(keys: int, parts: int, *, listed: bool) -> int:
+    """Bytes for sorting keys in parts, in addition to them.
+
+    Args:
+        keys: their number.
+        parts: number of parts.
+        listed: whether some keys may be left out, for which the others are listed.
+    """
+    if parts == 1 and not listed:
+        return _SORTING_BYTES * keys + SMALL_BYTES
+    # Other keys and their numbers are copied.
+    part = min(keys, int(_MARGIN * keys / parts) + 1024)
+    return (_SORTING_BYTES + 8 + 8) * part + _MARKING_BYTES * min(keys, READS_MARKED) + SMALL_BYTES
 
 
 def all_cells_bytes(reads: int, hashes: int, k: int) -> int:

@@ -12,6 +12,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from ngsgpu.io.text.batch import RecordBatch
 from ngsgpu.jit import njit
 from ngsgpu.sequence.codec import AMBIGUOUS, CODES
 
@@ -106,6 +107,40 @@ def mark_scores(
                 score = max(score, np.int64(data[qual_start[record] + position]) - phred_offset)
             present[score] = 1
             position += 1
+
+
+class SeenScores:
+    """Takes note of the Phred scores of batches of records.
+
+    Args:
+        phred_offset: offset of the quality characters.
+    """
+
+    def __init__(self, phred_offset: int) -> None:
+        self._phred_offset = phred_offset
+        self._present = np.zeros(256, dtype=np.uint8)
+        self._any = False
+
+    def add(self, batch: RecordBatch) -> None:
+        """Add those of a batch."""
+        if batch.qual_start is not None:
+            self._any = True
+            mark_scores(
+                batch.data, batch.seq_start, batch.seq_end, batch.qual_start, self._phred_offset,
+                self._present,
+            )  # fmt: skip
+
+    @property
+    def levels(self) -> Levels:
+        """The levels where few scores occur; none if there are more."""
+        return levels_among(self._present) if self._any else ()
+
+    @property
+    def bits(self) -> int:
+        """Bits that a quality takes if nothing is to be lost."""
+        if not self._any:
+            return 0
+        return LEVEL_BITS if self.levels else 8
 
 
 @njit(nogil=True, cache=True)

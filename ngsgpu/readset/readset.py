@@ -21,14 +21,7 @@ from ngsgpu.io.text.batch import RecordBatch
 from ngsgpu.pool import working
 from ngsgpu.readset import cpu
 from ngsgpu.readset.cpu import ReadArrays
-from ngsgpu.readset.qualities import (
-    LEVEL_BITS,
-    Levels,
-    codes_of,
-    levels_among,
-    mark_scores,
-    widened,
-)
+from ngsgpu.readset.qualities import LEVEL_BITS, Levels, SeenScores, codes_of, widened
 
 _Scalar = TypeVar("_Scalar", bound=np.generic)
 
@@ -244,20 +237,11 @@ class ReadSetBuilder:
     def _find_levels(self, mates: Sequence[RecordBatch]) -> None:
         """Decide by the first batch whether qualities take a byte each."""
         self._by_level = False
-        present = np.zeros(256, dtype=np.uint8)
+        seen = SeenScores(self.phred_offset)
         for batch in mates:
-            if batch.qual_start is None:
-                return
-            mark_scores(
-                batch.data,
-                batch.seq_start,
-                batch.seq_end,
-                batch.qual_start,
-                self.phred_offset,
-                present,
-            )
-        if levels := levels_among(present):
-            self.quality_bits, self._levels = LEVEL_BITS, levels
+            seen.add(batch)
+        if seen.levels:
+            self.quality_bits, self._levels = LEVEL_BITS, seen.levels
 
     def _take(self, packed: _Packed) -> None:
         if packed.unknown and self._levels:

@@ -59,7 +59,7 @@ def plan_free_memory(
         found.bases,
         found.longest,
         paired=found.paired,
-        quality_bits=parameters.quality_bits,
+        quality_bits=min(parameters.quality_bits, found.quality_bits),
     )
     budget = gpu_memory(options.gpu_memory).budget
     plan = plan_team(

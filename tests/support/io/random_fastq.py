@@ -112,11 +112,17 @@ def random_lanes(rng: random.Random, folder: Path, style: Style, layout: str) ->
 
 
 def read_on_host(
-    lanes: list[ReadFiles], *, quality_bits: int = 8, phred_offset: PhredOffset = "auto"
+    lanes: list[ReadFiles],
+    *,
+    quality_bits: int = 8,
+    phred_offset: PhredOffset = "auto",
+    by_level: bool = False,
 ) -> ReadSet:
     """What the CPU makes of the lanes."""
     offset = 33 if phred_offset == "auto" else phred_offset
-    builder = ReadSetBuilder(paired=lanes[0].paired, quality_bits=quality_bits, phred_offset=offset)
+    builder = ReadSetBuilder(
+        paired=lanes[0].paired, quality_bits=quality_bits, phred_offset=offset, by_level=by_level
+    )
     for lane in lanes:
         for mates in lane.batches(threads=1, phred_offset=phred_offset, chunk_bytes=1 << 20):
             builder.add(*mates)
