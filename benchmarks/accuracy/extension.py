@@ -139,7 +139,7 @@ def extend_sample(sample: Sample, library: Library, threads: int) -> dict[str, d
     ]
     loose, middle, strict = (one.rules(mean, deviation) for one in parameters)
     rules = (loose, middle, strict)
-    weights = quality_weights(reads.arrays.quality_bits)
+    weights = quality_weights(reads.arrays.quality_bits, reads.levels)
 
     def work(begin: int) -> tuple[cpu.Extensions, ...]:
         part = sample.pairs[begin : begin + PAIRS_PER_TASK]

@@ -14,7 +14,7 @@ from typing import Any
 
 from ngsgpu.io.gpu.parse import TILE
 from ngsgpu.io.text.sample import MOST_SAMPLED
-from ngsgpu.minhash.gpu import FUNCTIONS_PER_PASS
+from ngsgpu.minhash.gpu_memory import PASSES
 
 BYTES_PER_SECOND = 4.3e12
 """What a copy within the memory of an H200 moves, read and written."""
@@ -91,9 +91,9 @@ Model = Callable[[Load], tuple[float, float]]
 
 def sign_reads(load: Load) -> tuple[float, float]:
     """Planes once a pass, a key and a place out for each read and function; 20 a hash."""
-    passes = -(-load.hashes // FUNCTIONS_PER_PASS)
+    passes = -(-load.hashes // PASSES[0][0])
     kmers = load.bases - load.reads * (load.kmer - 1)
-    return passes * load.plane_bytes + 10 * load.entries, 20.0 * kmers * load.hashes
+    return passes * load.plane_bytes + 9 * load.entries, 20.0 * kmers * load.hashes
 
 
 def sort_keys(load: Load) -> tuple[float, float]:
@@ -141,8 +141,12 @@ MODELS: dict[str, Model] = {
     "cupy.argsort": sort_keys,
     "mark_shared": lambda load: (12.0 * load.entries, 5.0 * load.entries),
     "cupy.cumsum": lambda load: (8.0 * load.entries, 1.0 * load.entries),
-    "fill_table": lambda load: (34.0 * load.entries, 40.0 * load.entries),
-    "fill_slots": lambda load: (8.0 * load.entries, 30.0 * load.entries),
+    "fill_table": lambda load: (33.0 * load.entries, 40.0 * load.entries),
+    "find_cells": lambda load: (0.5 * load.entries, 3.0 * load.entries),
+    "find_slots": lambda load: (
+        130.0 * load.entries,
+        20.0 * (load.bases - load.reads * (load.kmer - 1)) * load.hashes,
+    ),
     "correct_anchors": correct_anchors,
 }
 

@@ -17,7 +17,8 @@ from ngsgpu.align.rules import Rules
 from ngsgpu.jit import Integer, njit
 from ngsgpu.minhash.cpu import FoundArrays
 from ngsgpu.readset import ReadArrays
-from ngsgpu.readset.cpu import BIN_SCORES, plane_start, quality_code, quality_start, read_length
+from ngsgpu.readset.cpu import plane_start, quality_code, quality_start, read_length
+from ngsgpu.readset.qualities import Levels, scores_of
 from ngsgpu.sequence.codec import popcount, reverse_complement_plane
 from ngsgpu.sequence.hashing import find_cell
 
@@ -36,15 +37,19 @@ MIN_COMPARED = 20
 """Bases of an overlap that must be compared, unless shorter overlaps are allowed."""
 
 
-def quality_weights(quality_bits: int) -> NDArray[np.int32]:
+def quality_weights(quality_bits: int, levels: Levels = ()) -> NDArray[np.int32]:
     """Weight of each stored quality code: 1 minus the error probability, at least 0.001.
+
+    Args:
+        quality_bits: bits of a code.
+        levels: scores of the codes if these are all that occur.
 
     Returns:
         int32[codes] in 2^-14; one entry of weight 1 where no qualities are kept.
     """
     if quality_bits == 0:
         return np.array([1 << WEIGHT_BITS], dtype=np.int32)
-    scores = BIN_SCORES[quality_bits].astype(np.float64)
+    scores = scores_of(quality_bits, levels).astype(np.float64)
     weights = np.maximum(MIN_QUALITY_WEIGHT, 1 - 10 ** (-scores / 10))
     return np.floor(weights * (1 << WEIGHT_BITS) + 0.5).astype(np.int32)
 

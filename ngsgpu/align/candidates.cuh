@@ -114,9 +114,14 @@ struct Entries {
     uint16_t place;  // of the k-mer
 };
 
+__device__ __forceinline__ uint16_t place_at(const Tables& tables, int table, int64_t entry) {
+    const uint8_t* positions = tables.table[table].positions;
+    return tables.wide ? ((const uint16_t*)positions)[entry] : positions[entry];
+}
+
 __device__ __forceinline__ Entries entries_from(const Tables& tables, int table, int64_t first,
                                                 int lane) {
-    return {tables.table[table].ids[first + lane], tables.table[table].positions[first + lane]};
+    return {tables.table[table].ids[first + lane], place_at(tables, table, first + lane)};
 }
 
 __device__ __forceinline__ void insert_neighbour(const Reads& reads, const Rules& rules,
@@ -155,27 +160,26 @@ __device__ __noinline__ void insert_large_bucket(const Reads& reads, const Table
                                                  int64_t anchor, int table, uint32_t slot,
                                                  int* crowded_any, int lane) {
     const uint32_t* ids = tables.table[table].ids;
-    const uint16_t* positions = tables.table[table].positions;
     int64_t low, high;
     bool crowded;
     bucket_window(ids, slot, rules.max_bucket_size, rules.window, lane, low, high, crowded);
     if (crowded && lane == 0) *crowded_any = 1;
-    const int own = positions[slot];
+    const int own = place_at(tables, table, slot);
     for (int64_t at = low + lane; at < high; at += 32)
-        insert_neighbour(reads, rules, c, anchor, own, ids[at], positions[at]);
+        insert_neighbour(reads, rules, c, anchor, own, ids[at], place_at(tables, table, at));
     __syncwarp();
 }
 
-// Collect the distinct entries of an anchor; the block's warps process the tables in turn.
+// Collect the distinct entries of an anchor, from its slots in all tables (find_slots in
+// ngsgpu/minhash/kernels.cu); the block's warps process the tables in turn.
 //
 // Each table access waits for memory, so a warp requests the next table's entries before it inserts
 // the current ones. Most buckets have fewer entries than a warp has lanes: they wait until there is
 // one for each.
 __device__ __forceinline__ void find_candidates(const Reads& reads, const Tables& tables,
-                                                const Rules& rules, int64_t anchor,
-                                                const Candidates& c, int* crowded_any, int warp,
-                                                int warps, int lane) {
-    const uint32_t* slots = tables.slots + anchor * tables.hashes;
+                                                const Rules& rules, const uint32_t* slots,
+                                                int64_t anchor, const Candidates& c,
+                                                int* crowded_any, int warp, int warps, int lane) {
     Waiting waiting = {};
     for (int first = warp; first < tables.hashes; first += 32 * warps) {
         const int own_table = first + lane * warps;

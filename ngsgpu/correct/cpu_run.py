@@ -38,15 +38,15 @@ class Run(EditingRun[CorrectionParameters]):
     def count(self) -> tuple[KmerSpectrum, float]:
         """The k-mer spectrum of the reads and their coverage, reads per position.
 
-        That is given, or estimated from the spectrum. Chooses the k-mer length of the tables.
+        That is given, or estimated from the spectrum. Chooses the tables and their k-mer length.
         """
-        bases, given = self.reads.bases, self.parameters
-        minhash = given.for_reads(bases).minhash
+        reads, bases, given = self.reads.reads, self.reads.bases, self.parameters
+        minhash = given.for_reads(reads, bases).minhash
         with self.timed("spectrum"):
             spectrum = self.sampled_spectrum(minhash.k)
         coverage = given.coverage or max(1.0, estimate_coverage(spectrum))
         repeated = spectrum.share_above(minhash.max_bucket_size(coverage))
-        self.parameters = given.for_reads(bases, repeated, coverage)
+        self.parameters = given.for_reads(reads, bases, repeated, coverage)
         return spectrum, coverage
 
     @abstractmethod
@@ -61,7 +61,7 @@ class Run(EditingRun[CorrectionParameters]):
 
     def building_tables(self) -> AbstractContextManager[Stage]:
         """The step of the tables."""
-        return self.step("tables", "building tables", self.parameters.minhash.hashes, "tables")
+        return self.step("tables", "building tables", self.parameters.minhash.tables, "tables")
 
 
 RESULT_BYTES_PER_READ = 1 + 8 + 1 + 8 + 2 + 4 * 2 + 16
@@ -90,6 +90,7 @@ def plan_correction(
         budget_bytes: memory budget.
     """
     reads = contents.reads
+    parameters = parameters.for_number(reads)
     anchors = reads // 2 if contents.paired else reads
     batches = -(-anchors // ANCHORS_PER_TASK)
     kind = "pairs" if contents.paired else "reads"
@@ -97,19 +98,23 @@ def plan_correction(
         doing=f"correcting {contents.count()}",
         contents=contents,
         quality_bits=parameters.quality_bits,
-        tables=parameters.minhash.hashes,
+        tables=parameters.minhash.tables,
         allocations=(
             Allocation("reads", contents.nbytes(parameters.quality_bits)),
-            Allocation("tables", minhash_tables.planned_bytes(reads, parameters.minhash, threads)),
+            Allocation(
+                "tables",
+                minhash_tables.planned_bytes(reads, contents.longest, parameters.minhash),
+            ),
             Allocation("results", reads * RESULT_BYTES_PER_READ),
             Allocation("other", INTERPRETER_BYTES + threads * WORKSPACE_BYTES + (256 << 20)),
         ),
         budget=budget_bytes,
-        table_bytes=max(1, reads) * minhash_tables.ENTRY_BYTES,
+        table_bytes=max(1, reads)
+        * minhash_tables.entry_bytes(contents.longest, parameters.minhash.k),
         least_tables=_MIN_TABLES,
         notes=(
             contents.line(),
-            f"tables   {parameters.minhash.hashes}",
+            f"tables   {parameters.minhash.tables}",
             f"batches  {batches:,} of {ANCHORS_PER_TASK:,} {kind}",
         ),
     )
@@ -139,8 +144,8 @@ def observed_rules(
     rules = parameters.rules(coverage, paired=reads.paired)
     if not rules.variant_reads:
         return rules
-    space = Workspace.allocate(reads.max_length, parameters.minhash.hashes, parameters.margin)
-    weights = quality_weights(reads.arrays.quality_bits)
+    space = Workspace.allocate(reads.max_length, parameters.minhash.tables, parameters.margin)
+    weights = quality_weights(reads.arrays.quality_bits, reads.levels)
     sample = sampled_anchors(reads.reads, 2 if reads.paired else 1)
     done: Integer = 0
     while done < len(sample):
@@ -174,7 +179,7 @@ def correct_on_cpu(
         advance: called with the number of reads corrected since the last call.
     """
     anchors = anchors_in_bucket_order(reads, tables)
-    weights = quality_weights(reads.arrays.quality_bits)
+    weights = quality_weights(reads.arrays.quality_bits, reads.levels)
     rules = observed_rules(reads, tables, parameters, coverage)
     forests = parameters.forests(coverage, with_qualities=reads.arrays.quality_bits > 0)
     collector = CorrectionCollector(reads.reads, reads.paired, forests.second)
@@ -182,7 +187,7 @@ def correct_on_cpu(
     spaces = Shared(
         Workspace.allocate(
             reads.max_length,
-            parameters.minhash.hashes,
+            parameters.minhash.tables,
             parameters.margin,
             forests,
         )

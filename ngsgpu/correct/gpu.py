@@ -7,7 +7,7 @@ and vote on candidates; ``gpu_combine`` combines them as ``corrections`` does on
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -29,7 +29,10 @@ from ngsgpu.correct.params import CorrectionParameters
 from ngsgpu.correct.workspace import COUNTERS, sampled_anchors, sampled_errors
 from ngsgpu.device.arena import persistent
 from ngsgpu.device.cuda.structs import Struct
+from ngsgpu.device.pinned import mapped_zeros
+from ngsgpu.device.spread import seen_from_here
 from ngsgpu.minhash.gpu import DeviceTables
+from ngsgpu.minhash.gpu_memory import SLOT_BYTES
 from ngsgpu.readset.gpu_kernels import ReadKernels
 
 if TYPE_CHECKING:
@@ -65,18 +68,20 @@ class BatchSizes:
         return max(1, min(ANCHORS_PER_BATCH, room))
 
 
-def batch_bytes(sizes: BatchSizes, anchors: int, max_length: int, mates: int) -> int:
-    """Bytes of the edits and lists of a batch, for ``anchors`` in total.
+def batch_bytes(sizes: BatchSizes, anchors: int, max_length: int, mates: int, hashes: int) -> int:
+    """Bytes of the edits, slots and lists of a batch, for ``anchors`` in total.
 
     Args:
         sizes: memory for a batch of anchors.
         anchors: number of anchors of the run.
         max_length: bases of the longest read.
         mates: 2 for pairs, otherwise 1.
+        hashes: number of tables.
     """
-    batch = min(anchors, sizes.anchors(max_length, mates))
+    batch = max(1, min(anchors, sizes.anchors(max_length, mates)))
     edits = batch * mates * 2 * max_length * 4
-    return edits + COPIES * (edits // COPY_SHARE) + batch * 2 * 4
+    slots = batch * mates * hashes * SLOT_BYTES
+    return edits + COPIES * (edits // COPY_SHARE) + slots + batch * 2 * 4
 
 
 class EditFetcher:
@@ -150,7 +155,15 @@ RESULTS: Final = {
 }
 """Memory kept per read."""
 
-RESULT_BYTES = sum(np.dtype(kind).itemsize for kind in RESULTS.values())
+BY_ANCHOR: Final = tuple(name for name in RESULTS if not name.startswith("vote"))
+"""Results that are written once, by the GPU that corrects the anchor; they may be on the host."""
+
+ANCHOR_RESULT_BYTES = sum(np.dtype(RESULTS[name]).itemsize for name in BY_ANCHOR)
+VOTE_BYTES = sum(np.dtype(kind).itemsize for kind in RESULTS.values()) - ANCHOR_RESULT_BYTES
+
+EDITS_OF_A_GPU: Final = 1 << 40
+"""Of several GPUs that write the starts of edits into the same arrays, each counts from so many
+times its number on."""
 
 RESULT_ARRAYS: Final = Struct(__name__, "Results", {
     **{name: f"{np.dtype(kind).name}_t*" for name, kind in RESULTS.items()},
@@ -169,22 +182,53 @@ SIZES: Final = Struct(
 """``Sizes`` of a launch, the same for every block."""
 
 
+ORDERED_AT_A_TIME: Final = 1 << 22
+ORDERING_BYTES: Final = 40
+"""Bytes per read of these for ordering the anchors, in addition to them and a byte per read."""
+
+
 def anchors_in_bucket_order(reads: DeviceReadSet, tables: DeviceTables) -> Any:
     """As ``ngsgpu.correct.cpu_run.anchors_in_bucket_order``: uint32, on the device."""
     import cupy
 
-    ids = tables.ids[0][: tables.entries[0]] & cupy.uint32(0x7FFFFFFF)
-    listed = cupy.zeros(reads.reads, dtype=bool)
-    listed[ids] = True
-    rest = cupy.flatnonzero(~listed).astype(cupy.uint32)
-    anchors = cupy.concatenate([ids, rest])
-    return anchors[(anchors & cupy.uint32(1)) == 0] if reads.paired else anchors
+    mates, count = 2 if reads.paired else 1, reads.reads
+    with persistent():
+        anchors = cupy.empty(count // mates, dtype=cupy.uint32)
+    listed = cupy.zeros(count, dtype=bool)
+    done = 0
+
+    def add(found: Any) -> Any:
+        nonlocal done
+        if reads.paired:
+            found = found[(found & cupy.uint32(1)) == 0]
+        anchors[done : done + len(found)] = found
+        done += len(found)
+        return found
+
+    first = tables.tables[0]
+    for begin in range(0, first.entries, ORDERED_AT_A_TIME):
+        ids = first.ids[begin : min(begin + ORDERED_AT_A_TIME, first.entries)]
+        listed[add(ids & cupy.uint32(0x7FFFFFFF))] = True
+    for begin in range(0, count, ORDERED_AT_A_TIME):
+        rest = cupy.flatnonzero(~listed[begin : begin + ORDERED_AT_A_TIME])
+        add((rest + begin).astype(cupy.uint32))
+    return anchors
+
+
+def results_on_host(reads: int) -> dict[str, Any]:
+    """The results of ``BY_ANCHOR`` in pinned host memory, for all GPUs.
+
+    Raises:
+        DeviceError: could not allocate pinned memory.
+    """
+    return {name: mapped_zeros(reads, RESULTS[name]) for name in BY_ANCHOR}
 
 
 class AnchorCorrector:
     """Everything needed on a GPU for correcting anchors, and the results.
 
-    All memory is allocated here, so that no batch fails halfway.
+    All memory is allocated here, so that no batch fails halfway. Then ``observe``, ``clear`` and
+    ``run`` follow.
 
     Args:
         reads: the read set.
@@ -192,6 +236,8 @@ class AnchorCorrector:
         parameters: correction parameters.
         coverage: reads per genome position.
         sizes: memory of a batch.
+        on_host: the results of ``BY_ANCHOR`` if they are on the host, of all GPUs.
+        member: number of the GPU among those.
 
     Attributes:
         anchors: uint32, first mates if paired, in processing order.
@@ -210,10 +256,14 @@ class AnchorCorrector:
         parameters: CorrectionParameters,
         coverage: float,
         sizes: BatchSizes | None = None,
+        on_host: Mapping[str, Any] | None = None,
+        member: int = 0,
     ) -> None:
         import cupy
 
         sizes = sizes or BatchSizes()
+        self._first_edit = 0 if on_host is None else member * EDITS_OF_A_GPU
+        self.shares_results = on_host is not None
         self.reads = reads
         self.tables = tables
         self.mates = 2 if reads.paired else 1
@@ -222,12 +272,13 @@ class AnchorCorrector:
         tiers = tiers_for(reads.max_length, parameters.margin, self.mates)
         shared = [tier.bytes for tier in tiers if tier.bytes <= SHARED_BYTES]
         self.tiers = useful_tiers(tiers, [self._resident(size) for size in shared])
-        anchors = anchors_in_bucket_order(reads, tables)
+        self.anchors = anchors_in_bucket_order(reads, tables)
         with persistent():
-            self.anchors = anchors.copy()
-            del anchors
             self.results = {
-                name: cupy.zeros(reads.reads, dtype=kind) for name, kind in RESULTS.items()
+                name: seen_from_here(on_host[name])
+                if on_host is not None and name in on_host
+                else cupy.empty(reads.reads, dtype=kind)
+                for name, kind in RESULTS.items()
             }
             self._parameters, self._coverage = parameters, coverage
             rules = parameters.rules(coverage, paired=reads.paired)
@@ -235,7 +286,7 @@ class AnchorCorrector:
             self.forests = DeviceForests(
                 parameters.forests(coverage, with_qualities=reads.quality_bits > 0)
             )
-            self.weights = cupy.asarray(quality_weights(reads.quality_bits))
+            self.weights = cupy.asarray(quality_weights(reads.quality_bits, reads.levels))
             self.counters = cupy.zeros(COUNTERS, dtype=cupy.uint64)
             self._tier_numbers = [
                 SIZES.on_device(**{name: getattr(tier, name) for name in SIZES.fields})
@@ -243,6 +294,7 @@ class AnchorCorrector:
             ]
             self._ambiguous = reads.ambiguous_struct()
             self._take_batch_memory(sizes)
+        self.clear()
 
     def _take_batch_memory(self, sizes: BatchSizes) -> None:
         import cupy
@@ -252,6 +304,8 @@ class AnchorCorrector:
         edits = max(1, most * self.mates * 2 * self.reads.max_length)
         self._edits = EditFetcher(cupy.empty(edits, dtype=cupy.uint32))
         self._edit_total = cupy.zeros(1, dtype=cupy.uint64)
+        self._edit_total[:] = self._first_edit
+        self._slots = cupy.empty((most * self.mates, len(self.tables.tables)), dtype=cupy.uint32)
         self._crowded = cupy.empty(most, dtype=cupy.uint32)
         self._left = cupy.empty(most, dtype=cupy.uint32)
         self._crowded_count = cupy.zeros(2, dtype=cupy.int32)
@@ -268,15 +322,17 @@ class AnchorCorrector:
             batches: hands them out.
             advance: called with the number of reads corrected since the last call.
         """
-        self._observe()
         with self._edits:
             for places in batches:
                 anchors = self.anchors[places]
                 self._correct(anchors)
                 advance(len(anchors) * self.mates)
 
-    def _observe(self) -> None:
-        """Take the rules from the errors of a sample, as ``cpu_run.observed_rules`` does."""
+    def observe(self) -> None:
+        """Take the rules from the errors of a sample, as ``cpu_run.observed_rules`` does.
+
+        To be called before any GPU corrects, and ``clear`` in between.
+        """
         import cupy
 
         paired = self.reads.paired
@@ -284,19 +340,32 @@ class AnchorCorrector:
             return
         sample = sampled_anchors(self.reads.reads, self.mates)
         for first in range(0, len(sample), self.batch):
-            self._edit_total[:] = 0
+            self._edit_total[:] = self._first_edit
             self._launch_tiers(cupy.asarray(sample[first : first + self.batch]))
         rules = self._parameters.observed_rules(
             self._coverage, paired=paired, **sampled_errors(self.counters.get())
         )
         self.rules[:] = RULES.on_device(**rules._asdict())
-        for array in (*self.results.values(), self.counters, self._edit_total):
-            array[:] = 0
+
+    def clear(self) -> None:
+        """Begin without results."""
+        import cupy
+
+        sample = cupy.asarray(sampled_anchors(self.reads.reads, self.mates))
+        for name, array in self.results.items():
+            if name in BY_ANCHOR and self.shares_results:
+                # There are only those of the sample, on the host.
+                for mate in range(self.mates):
+                    array[sample + cupy.uint32(mate)] = 0
+            else:
+                array[:] = 0
+        self.counters[:] = 0
+        self._edit_total[:] = self._first_edit
 
     def release(self) -> None:
         """Release the memory that only batches need."""
         self._edits.buffer = None
-        del self._workspace, self._crowded, self._left
+        del self._workspace, self._crowded, self._left, self._slots
 
     @property
     def edits(self) -> list[NDArray[np.uint32]]:
@@ -307,7 +376,8 @@ class AnchorCorrector:
         """The struct ``RESULT_ARRAYS``; edits are counted over all batches."""
         return RESULT_ARRAYS.on_device(
             **self.results,
-            edits=self._edits.buffer.data.ptr - 4 * self._edits.total,
+            edits=(self._edits.buffer.data.ptr - 4 * (self._first_edit + self._edits.total))
+            % (1 << 64),
             edit_total=self._edit_total,
             counters=self.counters,
             crowded=self._crowded,
@@ -317,24 +387,27 @@ class AnchorCorrector:
     def _correct(self, anchors: Any) -> None:
         """Correct a batch of anchors (first mates where paired)."""
         self._launch_tiers(anchors)
-        self._edits.fetch(int(self._edit_total[0]))
+        self._edits.fetch(int(self._edit_total[0]) - self._first_edit)
 
     def _launch_tiers(self, anchors: Any) -> None:
-        struct = self._struct()
+        self.tables.find_slots(self.reads, anchors, self.mates, self._slots)
+        struct, places = self._struct(), None
         for tier in range(len(self.tiers)):
             self._crowded_count[:] = 0
-            self._launch(tier, struct, anchors)
+            self._launch(tier, struct, anchors, places)
             left = int(self._crowded_count[0])
             if not left:
                 break
             # The next launch overwrites the list while it reads it, were it not copied.
-            anchors = self._left[:left]
-            anchors[:] = self._crowded[:left]
+            places = self._left[:left]
+            places[:] = self._crowded[:left]
 
     def _resident(self, shared_bytes: int) -> int:
         return self._kernels.resident_blocks("correct_anchors", self.threads, shared_bytes)
 
-    def _launch(self, tier: int, struct: Any, anchors: Any) -> None:
+    def _launch(self, tier: int, struct: Any, anchors: Any, places: Any) -> None:
+        """Correct anchors at some places of a batch, at all of them for None."""
+        count = len(anchors if places is None else places)
         sizes = self.tiers[tier]
         in_shared = sizes.bytes <= SHARED_BYTES
         shared_bytes = sizes.bytes if in_shared else 0
@@ -343,7 +416,7 @@ class AnchorCorrector:
             blocks = min(blocks, self._workspace_blocks)
         self._kernels.launch(
             "correct_anchors",
-            (max(1, min(blocks, len(anchors))),),
+            (max(1, min(blocks, count)),),
             (self.threads,),
             (
                 self.reads.struct,
@@ -355,7 +428,9 @@ class AnchorCorrector:
                 struct,
                 self._tier_numbers[tier],
                 anchors,
-                np.int64(len(anchors)),
+                self._slots,
+                np.int64(0) if places is None else places,
+                np.int64(count),
                 np.int64(0) if in_shared else self._workspace,
                 np.int64(sizes.bytes),
             ),

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ngsgpu.correct.corrections import VOTES_THAT_DECIDE, Corrections, are_of_class, settle_doubtful
 from ngsgpu.correct.forests.forest import Second
-from ngsgpu.correct.gpu import RESULTS, AnchorCorrector
+from ngsgpu.correct.gpu import BY_ANCHOR, EDITS_OF_A_GPU, RESULTS, AnchorCorrector
 from ngsgpu.correct.rules.gpu_witnesses import DeviceAsker
 from ngsgpu.correct.rules.witnesses import keep_witnessed
 from ngsgpu.correct.workspace import HIGH_QUALITY, LOW_QUALITY
@@ -28,7 +28,8 @@ _COUNT: Final = np.uint32((1 << 31) - 1)
 FEW: Final = 1 << 16
 """Reads that NumPy combines; on a new machine CuPy would compile twenty kernels for as few."""
 
-_BY_ANCHOR: Final = tuple(name for name in RESULTS if not name.startswith("vote"))
+_VOTES: Final = tuple(name for name in RESULTS if name not in BY_ANCHOR)
+_STARTS: Final = "edit_start", "complete_start"
 
 
 def combine(correctors: Sequence[AnchorCorrector], few: int = FEW) -> Corrections:
@@ -88,22 +89,51 @@ def _joined(correctors: Sequence[AnchorCorrector], part: slice, *, on_host: bool
     """The results for a part of the reads, of all GPUs together, on the current one or the host."""
     joined: dict[str, Any] = {}
     edits_before = 0
-    for corrector in correctors:
-        results = {name: here(array[part]) for name, array in corrector.results.items()}
+    for member, corrector in enumerate(correctors):
+        names = RESULTS if member == 0 or not corrector.shares_results else _VOTES
+        results = {name: _brought(corrector.results[name][part], corrector) for name in names}
         if on_host:
             results = {name: array.get() for name, array in results.items()}
-        for name in ("edit_start", "complete_start"):
-            results[name] = results[name] + edits_before
+        if not corrector.shares_results:
+            for name in _STARTS:
+                results[name] = results[name] + edits_before
         joined = join(joined, results) if joined else results
         edits_before += sum(map(len, corrector.edits))
+    if correctors[0].shares_results and len(correctors) > 1:
+        for name in _STARTS:
+            joined[name] = _counted_together(joined[name], correctors)
     return joined
 
 
+def _brought(array: Any, corrector: AnchorCorrector) -> Any:
+    """Results on the current GPU."""
+    # What kernels find on the host is copied by one.
+    return array + array.dtype.type(0) if corrector.shares_results else here(array)
+
+
+def _counted_together(starts: Any, correctors: Sequence[AnchorCorrector]) -> Any:
+    """Places in the edits of all GPUs, of places in those of one; see ``EDITS_OF_A_GPU``."""
+    edits_before = 0
+    together = starts
+    for member, corrector in enumerate(correctors):
+        more = edits_before - member * EDITS_OF_A_GPU
+        together = _module_of(starts).where(
+            starts >= member * EDITS_OF_A_GPU, starts + more, together
+        )
+        edits_before += sum(map(len, corrector.edits))
+    return together
+
+
 def join(ours: dict[str, Any], theirs: dict[str, Any]) -> dict[str, Any]:
-    """Join the results of two sets of anchors; arrays are NumPy's or CuPy's."""
+    """Join the results of two sets of anchors; arrays are NumPy's or CuPy's.
+
+    Where both write into the same arrays of anchors, ``theirs`` has only the votes.
+    """
     module = _module_of(ours["classes"])
-    their_anchor = theirs["classes"] != 0
-    joined = {name: module.where(their_anchor, theirs[name], ours[name]) for name in _BY_ANCHOR}
+    joined = {name: ours[name] for name in BY_ANCHOR}
+    if "classes" in theirs:
+        their_anchor = theirs["classes"] != 0
+        joined = {name: module.where(their_anchor, theirs[name], ours[name]) for name in BY_ANCHOR}
     first, second = ours["vote_hash"], theirs["vote_hash"]
     differ = (first != 0) & (second != 0) & (first != second)
     joined["vote_hash"] = module.where(first != 0, first, second)

@@ -1,10 +1,11 @@
 """The GPU memory of a correction, and what moves to the host if it is too small.
 
-Data that are read least often per byte freed move to pinned host memory first, where kernels read
-them over the bus: the slots (once per run); then tables, one by one (by every read of a bucket,
-some half of the coverage); then qualities (by every anchor that keeps the read, more than the
-coverage); the bases last (several times for every candidate). Before that, batches become smaller,
-which costs next to nothing. None of this affects the result.
+What moves to pinned host memory first is written there once per read: the results of anchors. Then
+follow data that kernels read over the bus, those read least often per byte freed first: tables, one
+by one (by every read of a bucket, some half of the coverage); then qualities (by every anchor that
+keeps the read, more than the coverage); the bases last (several times for every candidate). Before
+that, batches become smaller, and tables are sorted in parts, which costs next to nothing. All GPUs
+have the same memory of the host. None of this affects the result.
 """
 
 from __future__ import annotations
@@ -15,14 +16,20 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from ngsgpu.correct.forests.gpu import forest_bytes
-from ngsgpu.correct.gpu import RESULT_BYTES, BatchSizes, batch_bytes
+from ngsgpu.correct.gpu import (
+    ANCHOR_RESULT_BYTES,
+    ORDERED_AT_A_TIME,
+    ORDERING_BYTES,
+    VOTE_BYTES,
+    BatchSizes,
+    batch_bytes,
+)
 from ngsgpu.correct.gpu_tiers import tiers_for, workspace_block_bytes
 from ngsgpu.correct.params import CorrectionParameters
-from ngsgpu.device.cuda.sort import ARGSORT_BYTES
 from ngsgpu.device.plan import Allocation, first_fitting
-from ngsgpu.minhash.gpu_memory import SLOT_BYTES, SMALL_BYTES, pass_bytes, table_bytes
+from ngsgpu.minhash.gpu_memory import PASSES, all_cells_bytes, building_bytes, table_bytes
 from ngsgpu.readset.gpu import ReadMemory
-from ngsgpu.readset.gpu_divided import whole_or_divided
+from ngsgpu.readset.gpu_divided import Arrived, plan_for_team
 from ngsgpu.readset.gpu_plan import STEPS, TeamPlan
 from ngsgpu.run.gpu_run import plan_free_memory
 
@@ -30,18 +37,14 @@ if TYPE_CHECKING:
     from ngsgpu.readset.gpu import Movable
 
 ANCHOR_BYTES: Final = 4
-ORDERING_BYTES: Final = 40
-"""Bytes per read for ordering the anchors, before there are results."""
-
+ARRAYS_OF_A_TABLE: Final = 3
 SPARE_BYTES: Final = 15 << 20
 """For small arrays."""
 
-_MAX_FUNCTIONS: Final = 8
-_MIN_FUNCTIONS: Final = 2
-"""Functions per pass; more passes take longer, fewer need no more memory than the correction."""
-
-_LEVELS: Final = 5
-"""How often the memory of batches is halved before anything moves to the host."""
+_LEVELS: Final = (*zip(PASSES[1:4], range(3), strict=True), (PASSES[5], 2), (PASSES[6], 2),
+                  (PASSES[6], 3), (PASSES[6], 4))  # fmt: skip
+"""What a pass over the reads makes, and how often the size of batches is halved, level by level,
+before anything moves to the host."""
 
 _MIN_BLOCKS: Final = 8
 
@@ -52,13 +55,13 @@ class Placement:
 
     Attributes:
         tables: number of minhash tables, the first ones.
-        slots: the slots of the reads in the tables.
+        results: what is decided on each anchor.
         qualities: the reads' qualities.
         planes: the reads' bases.
     """
 
     tables: int
-    slots: bool = True
+    results: bool = True
     qualities: bool = True
     planes: bool = True
 
@@ -89,12 +92,17 @@ class GpuPlan(TeamPlan):
     placement: Placement
     batches: BatchSizes
 
+    @property
+    def over_bus(self) -> bool:
+        """See ``TeamPlan``; results are only written there."""
+        return bool(self.placement.moved) or self.placement.tables < self.hashes
+
     def document(self) -> dict[str, Any]:
         """The plan for the statistics."""
         return {
             **TeamPlan.document(self),
             "tables_on_host": self.hashes - self.placement.tables,
-            "slots_on_host": not self.placement.slots,
+            "results_on_host": not self.placement.results,
             "reads_on_host": list(self.placement.moved),
             **asdict(self.batches),
         }
@@ -108,6 +116,8 @@ def plan_gpu(
     host_budget: int,
     batches: BatchSizes | None = None,
     divided_over: int = 1,
+    reads_divided: bool = True,
+    arrived: int = 0,
 ) -> GpuPlan:
     """Plan the placement of the data and the size of batches.
 
@@ -117,23 +127,25 @@ def plan_gpu(
         budget: GPU memory budget in bytes, including the reads.
         host_budget: pinned host memory budget in bytes.
         batches: the largest batches.
-        divided_over: GPUs over which the reads and the tables are divided.
+        divided_over: GPUs over which the tables are divided.
+        reads_divided: whether the reads are, too.
+        arrived: bytes that the reads take before they are in their places, in addition.
 
     Raises:
         DeviceMemoryError: neither suffices; the message states how much is needed and available.
         UnsuitableError: a read is too long for the GPU's shared memory.
     """
+    parameters = parameters.for_number(reads.reads)
     levels = list(_levels(batches or BatchSizes()))
     # Once: reading a model takes longer than hundreds of plans.
     forests = forest_bytes(parameters.forests(1))
 
     def plan(placement: Placement, level: int) -> GpuPlan:
-        functions, sizes = levels[level]
-        made = _plan(reads, parameters, forests, placement, functions, sizes, budget, host_budget)
-        return made.divided(divided_over)
+        made = _plan(reads, parameters, forests, placement, *levels[level], budget, host_budget)
+        return made.divided(divided_over, reads=reads_divided, arrived=arrived)
 
     def plans() -> Iterator[GpuPlan]:
-        hashes = parameters.minhash.hashes
+        hashes = parameters.minhash.tables
         for placement in _placements(hashes, reads.qualities):
             smallest = plan(placement, -1)
             if smallest.total > budget:
@@ -156,7 +168,7 @@ def plan_team(
     budget: int,
     host_budget: int,
     batches: BatchSizes | None = None,
-    are_divided: bool = False,
+    arrived: Arrived = "host",
 ) -> GpuPlan:
     """Plan a run on several GPUs, whose data are divided where they do not fit on each.
 
@@ -168,22 +180,20 @@ def plan_team(
         budget: memory budget of each GPU in bytes, including the reads.
         host_budget: pinned host memory budget of all in bytes.
         batches: the largest batches.
-        are_divided: whether the reads already are.
+        arrived: where the reads are.
 
     Raises:
         DeviceMemoryError: neither suffices; the message states how much is needed and available.
         UnsuitableError: a read is too long for the GPU's shared memory.
     """
 
-    def plan(owners: int, divided_over: int) -> GpuPlan:
+    def plan(divided_over: int, reads_divided: bool, taken: int) -> GpuPlan:
         return plan_gpu(
-            reads, parameters, budget=budget, host_budget=host_budget // owners,
-            batches=batches, divided_over=divided_over,
+            reads, parameters, budget=budget, host_budget=host_budget, batches=batches,
+            divided_over=divided_over, reads_divided=reads_divided, arrived=taken,
         )  # fmt: skip
 
-    return whole_or_divided(
-        lambda: plan(gpus, 1), lambda: plan(1, gpus), linked=linked, are_divided=are_divided
-    )
+    return plan_for_team(plan, reads, gpus, linked=linked, arrived=arrived)
 
 
 plan_for_this_gpu = partial(plan_free_memory, plan_team)
@@ -193,18 +203,18 @@ plan_for_this_gpu = partial(plan_free_memory, plan_team)
 def _placements(hashes: int, qualities: int) -> Iterator[Placement]:
     """Possible placements, best first; of those with fewer tables only the minimum."""
     yield Placement(hashes)
-    yield Placement(0, slots=False)
+    yield Placement(0, results=False)
     if qualities:
-        yield Placement(0, slots=False, qualities=False)
-    yield Placement(0, slots=False, qualities=not qualities, planes=False)
+        yield Placement(0, results=False, qualities=False)
+    yield Placement(0, results=False, qualities=not qualities, planes=False)
 
 
-def _levels(largest: BatchSizes) -> Iterator[tuple[int, BatchSizes]]:
-    """Functions per pass and memory of a batch, from the largest to the smallest."""
-    for level in range(_LEVELS):
+def _levels(largest: BatchSizes) -> Iterator[tuple[tuple[int, int], BatchSizes]]:
+    """One of ``PASSES`` and memory of a batch, from the largest to the smallest."""
+    for made, level in _LEVELS:
         blocks = max(_MIN_BLOCKS, largest.workspace_blocks >> level)
         yield (
-            max(_MIN_FUNCTIONS, _MAX_FUNCTIONS >> level),
+            made,
             BatchSizes(largest.edit_bytes >> level, min(largest.workspace_blocks, blocks)),
         )
 
@@ -214,36 +224,36 @@ def _plan(
     parameters: CorrectionParameters,
     forests: int,
     placement: Placement,
-    functions: int,
+    one_pass: tuple[int, int],
     batches: BatchSizes,
     budget: int,
     host_budget: int,
 ) -> GpuPlan:
-    count, hashes = reads.reads, parameters.minhash.hashes
+    count, hashes, k = reads.reads, parameters.minhash.tables, parameters.minhash.k
     mates = 2 if reads.paired else 1
     anchors = count // mates
-    a_table = table_bytes(count)
-    slots = SLOT_BYTES * count * hashes
-    signatures = min(functions, hashes) * pass_bytes(placement.slots) * count
-    # Reads too short for a k-mer are skipped by listing the others.
-    listed = 0 if reads.uniform else 8 * count
+    a_table = table_bytes(count, reads.max_length, k)
+    functions, parts = one_pass
+    building = building_bytes(
+        count, reads.max_length, k, min(functions, hashes), parts, uniform=reads.uniform
+    )
     tiers = tiers_for(reads.max_length, parameters.margin, mates)
     blocks = min(batches.workspace_blocks, max(1, anchors))
-    work = batch_bytes(batches, anchors, reads.max_length, mates)
+    work = batch_bytes(batches, anchors, reads.max_length, mates, hashes)
     work += blocks * workspace_block_bytes(tiers) + forests
-    working = max(
-        (RESULT_BYTES + ANCHOR_BYTES) * count + work, (ORDERING_BYTES + ANCHOR_BYTES) * count
-    )
-    tables = placement.tables * a_table + (slots if placement.slots else 0)
-    building = signatures + ARGSORT_BYTES * count + listed + SMALL_BYTES
+    results = ANCHOR_RESULT_BYTES * count
+    own_results = VOTE_BYTES * count + (results if placement.results else 0)
+    ordering = count + ORDERING_BYTES * min(count, ORDERED_AT_A_TIME)
+    working = ANCHOR_BYTES * anchors + max(own_results + work, ordering)
+    tables = placement.tables * a_table + all_cells_bytes(count, hashes, k)
     allocations = [
-        Allocation("tables", tables, STEPS, hashes + 1),
+        Allocation("tables", tables, STEPS, ARRAYS_OF_A_TABLE * hashes),
         Allocation("building", building, STEPS[:1]),
         Allocation("working", working, STEPS[1:]),
         Allocation("spare", SPARE_BYTES, STEPS),
     ]
-    if not placement.slots:
-        allocations.append(Allocation("slots", slots, on_host=True))
+    if not placement.results:
+        allocations.append(Allocation("results", results, on_host=True))
     if on_host := hashes - placement.tables:
         name = f"{on_host} of {hashes} tables"
         allocations.append(Allocation(name, on_host * a_table, on_host=True))

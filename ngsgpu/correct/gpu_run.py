@@ -1,8 +1,9 @@
 """Corrects a read set on GPUs: plan, placement, tables, correction.
 
 Each GPU has the reads and the tables, of which each of several GPUs that are linked well builds
-some and copies the others. Where they do not fit on each, such GPUs have them in common: each has a
-part of them in its memory, and reads those of the others. Anchors are distributed batch by batch,
+some and copies the others. Where they do not fit on each, such GPUs have the tables in common, or
+the reads as well: each has a part of them in its memory, and reads those of the others. What is on
+the host is there once for all. Anchors are distributed batch by batch,
 and the decisions are combined at the end. The result does not depend on the number of GPUs.
 
 Meanwhile other threads copy the inputs to the outputs; the corrections are then written into these
@@ -14,13 +15,13 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any, Self
 
 from ngsgpu.correct.corrections import Corrections
 from ngsgpu.correct.cpu_run import CorrectionOnCpu, Run
-from ngsgpu.correct.gpu import AnchorCorrector, BatchSizes
+from ngsgpu.correct.gpu import AnchorCorrector, BatchSizes, results_on_host
 from ngsgpu.correct.gpu_combine import combine
 from ngsgpu.correct.gpu_plan import GpuPlan, plan_for_this_gpu, plan_team
 from ngsgpu.correct.params import CorrectionParameters
@@ -28,19 +29,17 @@ from ngsgpu.device.arena import Arena, persistent
 from ngsgpu.device.errors import cuda_errors
 from ngsgpu.device.memory import available_memory
 from ngsgpu.device.plan import out_of_memory, retry_with_less
-from ngsgpu.device.spread import seen_from_here
 from ngsgpu.device.team import Team, free_unused, limited_gpu_memory
-from ngsgpu.minhash.gpu import (
-    BuiltTables,
-    DeviceTables,
-    build_some_tables,
-    build_tables_on_gpu,
-    empty_slots,
-    join_tables,
-)
+from ngsgpu.minhash.gpu import DeviceTable, DeviceTables, build_some_tables
 from ngsgpu.readset import ReadSet
 from ngsgpu.readset.gpu import DeviceReadSet, ReadMemory
-from ngsgpu.readset.gpu_divided import are_linked, budget_with_reads, common_arena, divide_reads
+from ngsgpu.readset.gpu_divided import (
+    are_linked,
+    budget_with_reads,
+    common_arena,
+    place_reads,
+    where,
+)
 from ngsgpu.run.gpu_run import EditingGpuRun
 
 
@@ -153,31 +152,21 @@ class GpuCorrection:
             budget=min(self._team.each(self._budget)),
             host_budget=host,
             batches=self._batches.smaller() if less else self._batches,
-            are_divided=isinstance(self._reads, DeviceReadSet) and self._reads.divided,
+            arrived=where(self._reads),
         )
+        placed = place_reads(self._reads, self._team, self.plan, self.plan.placement.moved)
+        if placed[0].divided:
+            self._reads = placed[0]
         if self.plan.divided_over > 1:
-            self._reads = divide_reads(self._reads, self._team, self.plan.placement.moved)
             self._in_common = common_arena(self.plan, self._team)
-        self._team.each(self._place)
+
+        def hold(member: int) -> None:
+            self._held.append(_Held(placed[member], Arena(self.plan.arena)))
+
+        self._team.each(hold)
 
     def _budget(self, member: int) -> int:
         return budget_with_reads(self._reads, member, len(self._team), self._gpu_memory)
-
-    def _place(self, member: int) -> None:
-        """Place the reads on a GPU and allocate the memory for everything else."""
-        reads, moved = self._reads, self.plan.placement.moved
-        if not isinstance(reads, DeviceReadSet):
-            reads = DeviceReadSet.from_host(reads, on_host=moved)
-        elif member == 0 and not reads.divided:
-            reads.keep_on_host(moved)
-        else:
-            reads = reads.on_current_device()
-        # First, lest it take a little of what has been moved.
-        free_unused()
-        # Made here, since it outlives the arena.
-        _ = reads.struct
-        self._team.devices[member].synchronize()  # other GPUs copy from this one
-        self._held.append(_Held(reads, Arena(self.plan.arena)))
 
     def build_tables(self, advance: _Advance = lambda tables: None) -> None:
         """Build the tables.
@@ -190,93 +179,57 @@ class GpuCorrection:
         """
         with cuda_errors("building the tables"):
             try:
-                if self._in_common is not None:
-                    self._build_in_common(self._in_common, self._locked(advance))
-                elif self._linked and not self.plan.moved:
-                    self._build_for_each_other(self._locked(advance))
-                else:
-                    self._build_on_each(advance)
+                self._build_tables(self._locked(advance))
             except MemoryError as error:
                 raise out_of_memory("building the tables", self.plan.total, error) from error
 
-    def _build_on_each(self, advance: _Advance) -> None:
-        """Build all tables on each GPU."""
+    def _build_tables(self, advance: _Advance) -> None:
+        """Build each table on one GPU, for all; without links, those in GPU memory on each."""
+        on_device, gpus = self.plan.placement.tables, len(self._team)
+        in_common, hashes = self._in_common, self.plan.hashes
+        shared = self._linked or in_common is not None
 
-        def build(member: int) -> None:
+        def share(first: int, last: int, member: int) -> range:
+            size = last - first
+            return range(first + size * member // gpus, first + size * (member + 1) // gpus)
+
+        def build(member: int) -> dict[int, DeviceTable]:
             held = self._held[member]
-            with held.arena.in_use():
-                held.tables = build_tables_on_gpu(
-                    held.reads,
-                    self._parameters.minhash,
-                    on_device=self.plan.placement.tables,
-                    slots_on_device=self.plan.placement.slots,
-                    # All build all tables, at about the same speed.
-                    advance=advance if member == 0 else lambda tables: None,
-                )
+            own = share(0, on_device, member) if shared else range(on_device)
+            on_host = share(on_device, hashes, member)
+            built: dict[int, DeviceTable] = {}
+            for tables, counts in ((own, shared or member == 0), (on_host, True)):
+                with held.arena.in_use():
+                    made = build_some_tables(
+                        held.reads,
+                        self._parameters.minhash,
+                        tables,
+                        on_device=on_device,
+                        keeping=persistent if in_common is None else in_common.in_use,
+                        # What all build, they build at about the same speed.
+                        advance=advance if counts else lambda tables: None,
+                    )
+                built |= dict(zip(tables, made, strict=True))
+            self._team.devices[member].synchronize()
+            return built
 
-        self._team.at_once(build)
-
-    def _build_for_each_other(self, advance: _Advance) -> None:
-        """Build some of the tables on each GPU, and copy those of the others there."""
-        hashes = self._parameters.minhash.hashes
-
-        def build(member: int) -> tuple[Any, BuiltTables]:
-            held = self._held[member]
-            with held.arena.in_use(), persistent():
-                slots = empty_slots(held.reads.reads, hashes, True)
-            return slots, self._build_share(member, slots, persistent, advance)
-
-        each = self._team.at_once(build)
-        parts = [built for _, built in each]
+        built = self._team.at_once(build)
 
         def join(member: int) -> None:
             held = self._held[member]
-            with held.arena.in_use():
-                held.tables = join_tables(parts, member, each[member][0])
+            tables = []
+            with held.arena.in_use(), persistent():
+                for table in range(hashes):
+                    own = built[member].get(table)
+                    if own is None or in_common is not None:
+                        there = next(one[table] for one in built if table in one)
+                        own = there.on_current_device(divided=in_common is not None)
+                    tables.append(own)
+                minhash = self._parameters.minhash
+                held.tables = DeviceTables.of(tables, minhash, held.reads.reads)
             self._team.devices[member].synchronize()
 
-        self._team.at_once(join)
-
-    def _build_share(
-        self, member: int, slots: Any, keeping: Callable[[], AbstractContextManager[object]],
-        advance: _Advance,
-    ) -> BuiltTables:  # fmt: skip
-        """The tables that a GPU builds for all; see ``build_some_tables``."""
-        held, place, gpus = self._held[member], self.plan.placement, len(self._team)
-        hashes = self._parameters.minhash.hashes
-        own = range(hashes * member // gpus, hashes * (member + 1) // gpus)
-        with held.arena.in_use():
-            built = build_some_tables(
-                held.reads, self._parameters.minhash, own, slots, on_device=place.tables,
-                slots_on_device=place.slots, keeping=keeping, advance=advance,
-            )  # fmt: skip
-        self._team.devices[member].synchronize()
-        return built
-
-    def _build_in_common(self, arena: Arena, advance: _Advance) -> None:
-        """Build some of the tables on each GPU, for all."""
-        place, minhash = self.plan.placement, self._parameters.minhash
-        with self._team.devices[0] as first:
-            with arena.in_use():
-                slots = empty_slots(self._reads.reads, minhash.hashes, place.slots)
-            first.synchronize()
-
-        def build(member: int) -> BuiltTables:
-            return self._build_share(member, seen_from_here(slots), arena.in_use, advance)
-
-        parts = self._team.at_once(build)
-
-        def show(member: int) -> None:
-            held = self._held[member]
-            with held.arena.in_use():
-                held.tables = DeviceTables.of(
-                    [seen_from_here(ids) for part in parts for ids in part.ids],
-                    [seen_from_here(places) for part in parts for places in part.positions],
-                    seen_from_here(slots),
-                    [entries for part in parts for entries in part.entries],
-                )
-
-        self._team.each(show)
+        self._team.each(join)
 
     def correct(self, advance: _Advance = lambda reads: None) -> Corrections:
         """Correct every read.
@@ -288,7 +241,22 @@ class GpuCorrection:
             DeviceError: the memory does not suffice, or CUDA fails.
         """
         with cuda_errors("correcting"):
-            correctors = self._team.at_once(self._corrector)
+            results = None if self.plan.placement.results else results_on_host(self._reads.reads)
+
+            def prepare(member: int) -> AnchorCorrector:
+                corrector = self._corrector(member, results)
+                with self._held[member].arena.in_use():
+                    corrector.observe()
+                self._team.devices[member].synchronize()
+                return corrector
+
+            correctors = self._team.at_once(prepare)
+
+            def clear(member: int) -> None:
+                correctors[member].clear()
+                self._team.devices[member].synchronize()
+
+            self._team.each(clear)
             batch = min(corrector.batch for corrector in correctors)
             batches = AnchorBatches(len(correctors[0].anchors), batch)
             seen = self._locked(advance)
@@ -302,7 +270,7 @@ class GpuCorrection:
             with self._held[0].arena.in_use():
                 return combine(correctors)
 
-    def _corrector(self, member: int) -> AnchorCorrector:
+    def _corrector(self, member: int, results: dict[str, Any] | None) -> AnchorCorrector:
         """The corrector of a GPU; allocates all its memory."""
         held, sizes = self._held[member], self.plan.batches
         tables = held.tables
@@ -316,6 +284,8 @@ class GpuCorrection:
                     self._parameters,
                     self._coverage,
                     sizes.smaller() if less else sizes,
+                    results,
+                    member,
                 )
 
         return retry_with_less(prepare, "preparing the correction", needed=lambda: self.plan.total)

@@ -167,8 +167,9 @@ __device__ void correct_anchor(const Reads& reads, const AmbiguousBases& all_amb
 // Grid: as many blocks as fit the device, each takes the next anchor until there are no more;
 // block: a multiple of 32.
 // Memory: candidate_bytes for each mate and the MSA's columns; in shared memory for nearly all
-// anchors, in ``workspace`` for those that the first launch lists because they have more than
-// ``sizes.limit`` candidates. Bytes: about 48 buckets of 6 bytes per entry and, for each of some
+// anchors, in ``workspace`` for those that the first launch lists, by their places in the batch
+// (``places``, null for all of it), because they have more than ``sizes.limit`` candidates.
+// ``slots``: a row for each read of the batch (find_slots in ngsgpu/minhash/kernels.cu). Bytes: about 48 buckets of 6 bytes per entry and, for each of some
 // 45 candidates, planes and qualities, mostly from the L2 cache, since neighbours in ``anchors``
 // share them. Operations: some 1,500 look-ups of table entries per anchor, and about 45 candidates
 // under each column where reads differ; bound by barriers and memory latency (docs/gpu.md).
@@ -176,7 +177,8 @@ extern "C" __global__ void __launch_bounds__(MAX_THREADS, MIN_BLOCKS)
     correct_anchors(const Reads* reads_in, const AmbiguousBases* ambiguous_in,
                     const Tables* tables_in,
                     const int32_t* weights_in, const Rules* rules_in, const Forest* forests_in,
-                    const Results* results_in, const Sizes* sizes_in, const uint32_t* anchors, int64_t count, char* workspace,
+                    const Results* results_in, const Sizes* sizes_in, const uint32_t* anchors,
+                    const uint32_t* slots, const uint32_t* places, int64_t count, char* workspace,
                     int64_t workspace_bytes) {
     extern __shared__ __align__(16) char shared[];
     // Values common to all threads are in shared memory, since registers are scarce.
@@ -217,17 +219,20 @@ extern "C" __global__ void __launch_bounds__(MAX_THREADS, MIN_BLOCKS)
         if (thread == 0) block.item = atomicAdd(results.crowded_count + 1, 1);
         __syncthreads();
         if (block.item >= count) break;
-        const int64_t anchor = anchors[block.item];
+        const uint32_t place = places ? places[block.item] : block.item;
+        const int64_t anchor = anchors[place];
         if (thread < 2) block.count[thread] = block.kept[thread] = block.crowded[thread] = 0;
         for (int mate = 0; mate < mates; ++mate) free_cells(c[mate], true, thread, blockDim.x);
         __syncthreads();
         for (int mate = 0; mate < mates; ++mate)
-            find_candidates(reads, tables, rules, anchor + mate, c[mate], &block.crowded[mate],
-                            thread >> 5, blockDim.x / 32, thread & 31);
+            find_candidates(reads, tables, rules,
+                            slots + (int64_t(place) * mates + mate) * tables.hashes, anchor + mate,
+                            c[mate], &block.crowded[mate], thread >> 5, blockDim.x / 32,
+                            thread & 31);
         __syncthreads();
         if (block.count[0] > sizes.limit || block.count[1] > sizes.limit) {
             if (thread == 0)
-                results.crowded[atomicAdd(results.crowded_count, 1)] = uint32_t(anchor);
+                results.crowded[atomicAdd(results.crowded_count, 1)] = place;
             continue;
         }
         for (int mate = 0; mate < mates; ++mate) free_cells(c[mate], false, thread, blockDim.x);

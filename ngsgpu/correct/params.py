@@ -200,15 +200,21 @@ class CorrectionParameters:
         if self.classic and self.keep_variants is not None:
             raise UsageError("`classic` keeps no variants; leave out `keep_variants`")
 
-    def for_reads(self, bases: int, repeated: float = 0.0, coverage: float = 0.0) -> Self:
-        """The same with a k-mer length that suits some reads, or with ``classic`` that of CARE.
+    def for_number(self, reads: int) -> Self:
+        """The same with a number of tables that suits a number of reads."""
+        return dataclasses.replace(self, minhash=self.minhash.for_number(reads))
+
+    def for_reads(
+        self, reads: int, bases: int, repeated: float = 0.0, coverage: float = 0.0
+    ) -> Self:
+        """The same with tables that suit some reads, or with ``classic`` k-mers as long as CARE's.
 
         Arguments are those of ``MinhashParameters.for_reads``.
         """
         own = self.minhash
         if self.classic:
-            return dataclasses.replace(self, minhash=dataclasses.replace(own, kmer=own.k))
-        return dataclasses.replace(self, minhash=own.for_reads(bases, repeated, coverage))
+            own = dataclasses.replace(own, kmer=own.k)
+        return dataclasses.replace(self, minhash=own.for_reads(reads, bases, repeated, coverage))
 
     def chosen_model(self, *, with_qualities: bool = True) -> str:
         """The model for reads with or without qualities: ``none``, ``default`` or a file."""

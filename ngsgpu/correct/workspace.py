@@ -73,7 +73,7 @@ class Workspace(NamedTuple):
 
     Attributes:
         found: candidates from the tables.
-        bounds: int64[hashes, 2], buckets of an anchor.
+        bounds: int64[hashes, 3], buckets of an anchor, and where it is in them.
         reverse_complemented: uint64, planes of a reverse complement.
         compared: uint64, a bit for each base of the anchor that is compared with others.
         first: alignments of an anchor.
@@ -140,8 +140,8 @@ class Workspace(NamedTuple):
         records = 1 << 14
         votes = 2 * MAX_ENTRIES + (1 << 17)
         return cls(
-            found=FoundArrays.allocate(),
-            bounds=np.zeros((hashes, 2), dtype=np.int64),
+            found=FoundArrays.allocate(max_length),
+            bounds=np.zeros((hashes, 3), dtype=np.int64),
             reverse_complemented=np.zeros(planes, dtype=np.uint64),
             compared=np.zeros(planes, dtype=np.uint64),
             first=Alignments.allocate(MAX_ENTRIES),

@@ -13,7 +13,7 @@ import mmap
 import threading
 import weakref
 from collections.abc import Iterator
-from concurrent.futures import Executor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from typing import Any, Final
 
 import numpy as np
@@ -185,12 +185,29 @@ def mapped_empty(shape: int | tuple[int, ...], dtype: Any) -> Any:
 
     kind = np.dtype(dtype)
     size = (shape if isinstance(shape, int) else math.prod(shape)) * kind.itemsize
+    if size >= _MANY_PIECES * _PIECE:
+        with ThreadPoolExecutor(min(_COPYING_THREADS, usable_cpus())) as pool:
+            pages = registered_empty(size, pool)
+        return array_at(pages.ctypes.data, shape, kind, pages)
     try:
         # Not from CuPy's pool, which rounds up to powers of two.
         memory = cupy.cuda.PinnedMemory(size)
     except (cupy.cuda.runtime.CUDARuntimeError, MemoryError) as error:
         raise _pinned_error(size, error) from error
     return array_at(memory.ptr, shape, kind, memory)
+
+
+def mapped_zeros(shape: int | tuple[int, ...], dtype: Any) -> Any:
+    """As ``mapped_empty``, but with zeros.
+
+    Raises:
+        DeviceError: could not allocate pinned memory.
+    """
+    array = mapped_empty(shape, dtype)
+    # The pages of large arrays are new ones.
+    if array.nbytes < _MANY_PIECES * _PIECE:
+        ctypes.memset(array.data.ptr, 0, array.nbytes)
+    return array
 
 
 def mapped_copy(array: Any) -> Any:

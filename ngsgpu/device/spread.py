@@ -27,6 +27,7 @@ _READ_WRITE: Final = 3  # CU_MEM_ACCESS_FLAGS_PROT_READWRITE
 _OUT_OF_MEMORY: Final = 2  # CUDA_ERROR_OUT_OF_MEMORY
 
 _LARGEST_PAGE: Final = 2 << 20
+_GROWING_STRIPE: Final = 64 << 20
 _STRIPES: Final = 64
 """Stripes on each GPU: enough that every large array lies on all of them evenly."""
 
@@ -105,39 +106,56 @@ class SpreadMemory:
 
     Args:
         size: bytes.
-        devices: numbers of the GPUs, which ``can_spread``.
+        devices: numbers of the GPUs, which ``can_spread``, or of one.
+        most: bytes that it may have later; its stripes are small then.
 
     Attributes:
         ptr: its address, the same on all of them.
-        size: its bytes, whole stripes.
 
     Raises:
         MemoryError: a GPU does not have as much.
         DeviceError: CUDA fails.
     """
 
-    def __init__(self, size: int, devices: Sequence[int]) -> None:
+    def __init__(self, size: int, devices: Sequence[int], most: int = 0) -> None:
         self._cuda = _cuda()
         self._devices = tuple(devices)
-        self._stripe = stripe_bytes(size, len(devices))
+        self._stripe = _GROWING_STRIPE if most else stripe_bytes(size, len(devices))
         self._mapped = 0
-        stripes = -(-size // self._stripe)
-        self.size = stripes * self._stripe
+        self._reserved = -(-max(size, most) // self._stripe) * self._stripe
         self.ptr = 0
         address = ctypes.c_uint64()
         try:
             self._call(
                 "cuMemAddressReserve",
-                ctypes.byref(address), ctypes.c_size_t(self.size), ctypes.c_size_t(0),
+                ctypes.byref(address), ctypes.c_size_t(self._reserved), ctypes.c_size_t(0),
                 ctypes.c_uint64(0), ctypes.c_uint64(0),
             )  # fmt: skip
             self.ptr = int(address.value)
-            for number in range(stripes):
-                self._map(number)
-            self._allow()
+            self.grow(size)
         except BaseException:
             self.close()
             raise
+
+    @property
+    def size(self) -> int:
+        """Bytes that it has now."""
+        return self._mapped * self._stripe
+
+    def grow(self, size: int) -> None:
+        """Have at least so many bytes, at most those reserved; what is there stays.
+
+        Raises:
+            MemoryError: a GPU does not have as much.
+            DeviceError: CUDA fails.
+        """
+        first = self._mapped
+        try:
+            for number in range(first, -(-size // self._stripe)):
+                self._map(number)
+        finally:
+            if self._mapped > first:
+                self._allow(first)
 
     def _map(self, number: int) -> None:
         """Give a stripe memory of its GPU."""
@@ -162,22 +180,23 @@ class SpreadMemory:
             # The memory lasts as long as it is mapped.
             self._call("cuMemRelease", handle)
 
-    def _allow(self) -> None:
-        """Let all GPUs read and write all of it."""
+    def _allow(self, first: int) -> None:
+        """Let all GPUs read and write the stripes from a number on."""
         devices = sorted(set(self._devices))
         access = (_Access * len(devices))(
             *(_Access(_ON_DEVICE, device, _READ_WRITE) for device in devices)
         )
         self._call(
             "cuMemSetAccess",
-            ctypes.c_uint64(self.ptr), ctypes.c_size_t(self.size), access,
+            ctypes.c_uint64(self.ptr + first * self._stripe),
+            ctypes.c_size_t((self._mapped - first) * self._stripe), access,
             ctypes.c_size_t(len(access)),
         )  # fmt: skip
 
     def _call(self, name: str, *arguments: Any) -> None:
         status = getattr(self._cuda, name)(*arguments)
         if status == _OUT_OF_MEMORY:
-            raise MemoryError(f"{format_size(self.size)} on {len(self._devices)} GPUs")
+            raise MemoryError(f"{format_size(self._reserved)} on {len(self._devices)} GPUs")
         if status != 0:
             raise DeviceError(f"memory in common of several GPUs: {name}: CUDA's error {status}")
 
@@ -190,7 +209,7 @@ class SpreadMemory:
             self._cuda.cuMemUnmap(
                 ctypes.c_uint64(address + number * self._stripe), ctypes.c_size_t(self._stripe)
             )
-        self._cuda.cuMemAddressFree(ctypes.c_uint64(address), ctypes.c_size_t(self.size))
+        self._cuda.cuMemAddressFree(ctypes.c_uint64(address), ctypes.c_size_t(self._reserved))
 
     def __del__(self) -> None:
         with contextlib.suppress(Exception):  # at exit, parts of Python are gone

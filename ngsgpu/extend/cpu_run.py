@@ -159,7 +159,7 @@ class Extender:
         self.reads = reads
         self.tables = tables
         self.rules = rules
-        self._weights = quality_weights(reads.arrays.quality_bits)
+        self._weights = quality_weights(reads.arrays.quality_bits, reads.levels)
         self._spaces = Shared(
             cpu.Workspace.allocate(rules, reads.max_length, len(tables.cells))
             for _ in range(threads)

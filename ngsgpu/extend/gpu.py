@@ -137,7 +137,9 @@ class DeviceExtender:
         self._memory = memory or ReusedMemory()
         self._tables = tables.struct()
         self._rules = RULES.on_device(**rules._asdict())
-        self._weights = cupy.array(quality_weights(reads.quality_bits).astype(np.uint16))
+        self._weights = cupy.array(
+            quality_weights(reads.quality_bits, reads.levels).astype(np.uint16)
+        )
         self._counters = cupy.zeros(COUNTERS, dtype=cupy.uint64)
         self._workspace: Any = None
         self._busy = 0

@@ -1,15 +1,16 @@
 """The GPU memory of an extension, planned before allocation.
 
-Reads, tables, and the memory of active tasks must fit. If they do not, batches become smaller.
-Qualities are read only in columns where candidates differ, so they may stay in pinned host memory,
-where kernels read them over the bus; everything else is read too often for that.
+Reads, tables, and the memory of active tasks must fit. If they do not, batches become smaller, and
+tables are sorted in parts. Then data move to pinned host memory, where kernels read them over the
+bus: first qualities, which are read only in columns where candidates differ, then tables, one by
+one, and the bases last.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from ngsgpu.device.memory import available_memory
 from ngsgpu.device.plan import Allocation, first_fitting, gpu_memory
@@ -17,10 +18,23 @@ from ngsgpu.device.team import Team, free_unused
 from ngsgpu.extend.insert import sampling_parameters
 from ngsgpu.extend.params import ExtensionParameters
 from ngsgpu.extend.rules import Rules
-from ngsgpu.minhash.ends_gpu import TABLE_ARRAYS, building_bytes, table_bytes
+from ngsgpu.minhash.ends_gpu import (
+    PARTS,
+    TABLE_ARRAYS,
+    all_cells_bytes,
+    building_bytes,
+    table_bytes,
+)
 from ngsgpu.readset import ReadSet
 from ngsgpu.readset.gpu import DeviceReadSet, Movable, ReadMemory
-from ngsgpu.readset.gpu_divided import are_linked, bytes_there, place_reads, whole_or_divided
+from ngsgpu.readset.gpu_divided import (
+    Arrived,
+    are_linked,
+    bytes_there,
+    place_reads,
+    plan_for_team,
+    where,
+)
 from ngsgpu.readset.gpu_plan import STEPS, TeamPlan
 from ngsgpu.run.gpu_run import plan_free_memory
 
@@ -42,17 +56,31 @@ SPARE_BYTES: Final = 32 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExtensionGpuPlan(TeamPlan):
-    """The GPU memory of an extension; qualities may be on the host.
+    """The GPU memory of an extension.
 
     Attributes:
         parameters: extension parameters.
         batch_bytes: maximum bytes for the results of a batch.
+        parts: in which a table is sorted.
+        on_device: tables on the GPU, the first ones.
+        moved_reads: arrays of the reads that are on the host.
     """
 
     WORK = "extending"
 
     parameters: ExtensionParameters
     batch_bytes: int
+    parts: int
+    on_device: int
+    moved_reads: tuple[Movable, ...]
+
+    def document(self) -> dict[str, Any]:
+        """The plan for the statistics."""
+        return {
+            **TeamPlan.document(self),
+            "tables_on_host": self.parameters.ends.hashes - self.on_device,
+            "reads_on_host": list(self.moved_reads),
+        }
 
     def advice(self) -> list[str]:
         """With what it may fit, as shown to users."""
@@ -84,6 +112,8 @@ def plan_gpu(
     budget: int,
     host_budget: int,
     divided_over: int = 1,
+    reads_divided: bool = True,
+    arrived: int = 0,
 ) -> ExtensionGpuPlan:
     """Plan the batch size, and whether qualities must stay on the host.
 
@@ -92,34 +122,53 @@ def plan_gpu(
         parameters: extension parameters.
         budget: GPU memory budget in bytes, including the reads.
         host_budget: pinned host memory budget in bytes.
-        divided_over: GPUs over which the reads and the tables are divided.
+        divided_over: GPUs over which the tables are divided.
+        reads_divided: whether the reads are, too.
+        arrived: bytes that the reads take before they are in their places, in addition.
 
     Raises:
         DeviceError: they do not suffice.
     """
+    hashes, a_table = parameters.ends.hashes, table_bytes(reads.reads)
+    cells = all_cells_bytes(reads.reads, parameters.ends)
 
-    def planned(moved: tuple[Movable, ...], batch_bytes: int) -> ExtensionGpuPlan:
-        tables = table_bytes(reads.reads, parameters.ends)
-        building = building_bytes(reads.reads, uniform=reads.uniform)
-        working = _extending_bytes(reads, parameters, batch_bytes)
+    def planned(
+        moved: tuple[Movable, ...], on_device: int, batch_bytes: int, parts: int
+    ) -> ExtensionGpuPlan:
+        on_host = hashes - on_device
+        tables = on_device * a_table + cells
+        building = building_bytes(reads.reads, parts, uniform=reads.uniform)
+        name = f"{on_host} of {hashes} tables"
         return ExtensionGpuPlan(
             doing=f"extending {reads.reads // 2:,} pairs",
             allocations=(
                 *reads.allocations(moved),
+                *([Allocation(name, on_host * a_table, on_host=True)] if on_host else []),
                 Allocation("tables", tables, STEPS, TABLE_ARRAYS),
                 Allocation("building", building, STEPS[:1]),
-                Allocation("working", working, STEPS[1:]),
+                Allocation("working", working[batch_bytes], STEPS[1:]),
                 Allocation("spare", SPARE_BYTES, STEPS),
             ),
             budget=budget,
             host_budget=host_budget,
             parameters=parameters,
             batch_bytes=batch_bytes,
-        ).divided(divided_over)
+            parts=parts,
+            on_device=on_device,
+            moved_reads=moved,
+        ).divided(divided_over, reads=reads_divided, arrived=arrived)
 
     sizes = [BATCH_BYTES >> halvings for halvings in range(SMALLER_BATCHES + 1)]
-    places: list[tuple[Movable, ...]] = [(), ("qualities",)] if reads.qualities else [()]
-    return first_fitting(planned(moved, size) for moved in places for size in sizes)
+    working = {size: _extending_bytes(reads, parameters, size) for size in sizes}
+    places: list[tuple[tuple[Movable, ...], int]] = [((), hashes)]
+    if reads.qualities:
+        places.append((("qualities",), hashes))
+    moved = places[-1][0]
+    places += [(moved, tables) for tables in range(hashes - 1, -1, -1)]
+    places.append(((*moved, "planes"), 0))
+    return first_fitting(
+        planned(*place, size, parts) for place in places for size in sizes for parts in PARTS
+    )
 
 
 def plan_team(
@@ -130,6 +179,7 @@ def plan_team(
     linked: bool,
     budget: int,
     host_budget: int,
+    arrived: Arrived = "host",
 ) -> ExtensionGpuPlan:
     """Plan a run on several GPUs, whose data are divided where they do not fit on each.
 
@@ -140,23 +190,28 @@ def plan_team(
         linked: whether they can have data in common.
         budget: memory budget of each GPU in bytes, including the reads.
         host_budget: pinned host memory budget in bytes.
+        arrived: where the reads are.
 
     Raises:
         DeviceError: neither suffices.
     """
 
-    def plan(divided_over: int) -> ExtensionGpuPlan:
+    def plan(divided_over: int, reads_divided: bool, taken: int) -> ExtensionGpuPlan:
         return plan_gpu(
-            reads, parameters, budget=budget, host_budget=host_budget, divided_over=divided_over
-        )
+            reads, parameters, budget=budget, host_budget=host_budget,
+            divided_over=divided_over, reads_divided=reads_divided, arrived=taken,
+        )  # fmt: skip
 
-    return whole_or_divided(lambda: plan(1), lambda: plan(gpus), linked=linked)
+    return plan_for_team(plan, reads, gpus, linked=linked, arrived=arrived)
 
 
 def plan_and_place(
     reads: ReadSet | DeviceReadSet, parameters: ExtensionParameters, options: RunOptions
-) -> tuple[DeviceReadSet, ExtensionGpuPlan]:
+) -> tuple[list[DeviceReadSet], ExtensionGpuPlan]:
     """Plan for the GPUs of a run, and copy or move the reads to where the plan has them.
+
+    Returns:
+        The reads as each GPU has them, and the plan.
 
     Raises:
         DeviceError: the memory does not suffice.
@@ -175,9 +230,9 @@ def plan_and_place(
         linked=are_linked(team),
         budget=budget if options.gpu_memory is None else min(budget, options.gpu_memory),
         host_budget=available_memory() if options.memory is None else options.memory,
+        arrived=where(reads),
     )
-    moved: tuple[Movable, ...] = ("qualities",) if plan.host else ()
-    return place_reads(reads, team, plan, moved), plan
+    return place_reads(reads, team, plan, plan.moved_reads), plan
 
 
 plan_for_this_gpu = partial(plan_free_memory, plan_team)

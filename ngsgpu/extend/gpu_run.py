@@ -69,9 +69,9 @@ class GpuExtension:
     """GPUs that extend pairs of one read set.
 
     Args:
-        reads: the read set on the current GPU.
-        tables: the tables of its read ends there.
-        gpus: number of GPUs, from the current one on.
+        reads: the read set as each GPU has it, from the current one on.
+        tables: the tables of its read ends on the current one.
+        tables_divided: whether they are divided over the GPUs.
         batch_bytes: maximum bytes for the results of a batch.
 
     Attributes:
@@ -81,14 +81,14 @@ class GpuExtension:
 
     def __init__(
         self,
-        reads: DeviceReadSet,
+        reads: Sequence[DeviceReadSet],
         tables: DeviceEndTables,
-        gpus: int = 1,
+        tables_divided: bool = False,
         batch_bytes: int = BATCH_BYTES,
     ) -> None:
         self._batch_bytes = batch_bytes
-        self._team = Team(gpus)
-        self._reads, self._tables = reads, tables
+        self._team = Team(len(reads))
+        self._reads, self._tables, self._tables_divided = reads, tables, tables_divided
         self._held = self._team.each(self._hold)
         self._memory = ReusedMemory()
         self.counters: NDArray[np.int64] = np.zeros(COUNTERS, dtype=np.int64)
@@ -98,10 +98,9 @@ class GpuExtension:
         """Data of a GPU: copies of those of the first one, on the others."""
         import cupy
 
-        reads, tables = self._reads, self._tables
+        reads, tables = self._reads[member], self._tables
         if member > 0:
-            tables = tables.on_current_device(divided=reads.divided)
-            reads = reads.on_current_device()
+            tables = tables.on_current_device(divided=self._tables_divided)
         _ = reads.struct
         # Separate streams neither wait for earlier work nor share its memory.
         self._team.devices[member].synchronize()
@@ -183,14 +182,19 @@ class ExtensionOnGpu(GpuRun[ExtensionParameters], Run):
             reads, plan = plan_and_place(self.reads, self.parameters, self.options)
             logger.info("GPU memory: %s", plan.line())
             self.gpu = plan.document()
-            self.reads = reads
+            self.reads = reads[0]
             keeping: Callable[[], AbstractContextManager[None]] = persistent
             if plan.divided_over > 1:
                 keeping = common_arena(plan, Team(self.options.gpus)).in_use
             tables = build_end_tables_on_gpu(
-                reads, self.parameters.ends, keeping=keeping, advance=stage.advance
+                reads[0],
+                self.parameters.ends,
+                on_device=plan.on_device,
+                parts=plan.parts,
+                keeping=keeping,
+                advance=stage.advance,
             )
-            self.team = GpuExtension(reads, tables, self.options.gpus, plan.batch_bytes)
+            self.team = GpuExtension(reads, tables, plan.divided_over > 1, plan.batch_bytes)
 
     def results(self, rules: Rules, pairs: NDArray[np.int64]) -> Iterator[Extensions]:
         """Extend some pairs; yields the results of consecutive ones, in order."""

@@ -2,8 +2,9 @@
 
 Read them in that order. A table is two arrays in bucket order: ``ids`` holds read numbers, whose
 top bit marks the first entry of a bucket, and ``positions`` the position and the strand of the
-k-mer that brought the read there. ``slots[read, table]`` is the entry of a read in a table, so
-that a read that looks for its neighbours walks to both ends of its bucket and searches nothing.
+k-mer that brought the read there. No keys are kept: a read that looks for its neighbours is in
+their bucket itself. The highest bits of its key choose a cell of some 16 entries, in which it looks
+for its own number. Where a bucket is too long for that, its ends are listed.
 """
 
 from __future__ import annotations
@@ -24,19 +25,31 @@ READ_MASK = np.uint32((1 << 31) - 1)
 NO_SLOT = np.uint32(0xFFFFFFFF)
 DIGIT_BITS = 11
 
+NEAR_ENTRIES = 64
+"""Entries of the longest bucket through which a read searches for itself one by one."""
+
 
 class TableArrays(NamedTuple):
     """The tables, as passed to kernels.
 
     Attributes:
         ids: uint32[hashes, reads + 1], read numbers in bucket order, top bit at bucket starts.
-        positions: uint16[hashes, reads + 1], 2 x position + strand of each entry's k-mer.
-        slots: uint32[reads, hashes], entry of each read in each table, or ``NO_SLOT``.
+        positions: uint8 or uint16[hashes, reads + 1], 2 x position + strand of each entry's k-mer.
+        cells: uint32[hashes, cells + 1], first entry of each cell.
+        long_buckets: uint32[., 2], first entry and end of the buckets of more than
+            ``NEAR_ENTRIES``, in the order of tables and entries.
+        long_start: int64[hashes + 1], first of them of each table.
+        first_function: what the first hash function adds to a k-mer.
+        below: bits of a key below those that choose the cell.
     """
 
     ids: NDArray[np.uint32]
-    positions: NDArray[np.uint16]
-    slots: NDArray[np.uint32]
+    positions: NDArray[np.uint8] | NDArray[np.uint16]
+    cells: NDArray[np.uint32]
+    long_buckets: NDArray[np.uint32]
+    long_start: NDArray[np.int64]
+    first_function: int
+    below: int
 
 
 class FoundArrays(NamedTuple):
@@ -46,15 +59,19 @@ class FoundArrays(NamedTuple):
         key: uint64, distinct entries: read << 17 | (shift + 32768) << 1 | reverse_complemented.
         cells: int32, open-addressing hash table of indices into ``key``, -1 if free.
         used: int32, cells in use.
+        canonical: uint64, k-mers of the anchor.
+        forward: uint64, the same.
     """
 
     key: NDArray[np.uint64]
     cells: NDArray[np.int32]
     used: NDArray[np.int32]
+    canonical: NDArray[np.uint64]
+    forward: NDArray[np.uint64]
 
     @classmethod
-    def allocate(cls, capacity: int = MAX_ENTRIES) -> FoundArrays:
-        """Workspace for up to ``capacity`` distinct entries."""
+    def allocate(cls, max_length: int, capacity: int = MAX_ENTRIES) -> FoundArrays:
+        """Workspace for up to ``capacity`` distinct entries of reads of up to some length."""
         cells = 64
         while cells < 2 * capacity:
             cells *= 2
@@ -62,6 +79,8 @@ class FoundArrays(NamedTuple):
             key=np.empty(capacity, dtype=np.uint64),
             cells=np.full(cells, -1, dtype=np.int32),
             used=np.empty(capacity, dtype=np.int32),
+            canonical=np.empty(max(1, max_length), dtype=np.uint64),
+            forward=np.empty(max(1, max_length), dtype=np.uint64),
         )
 
 
@@ -74,6 +93,18 @@ def smallest_hash(canonical: NDArray[np.uint64], count: Integer, function: np.ui
     return smallest
 
 
+@njit(nogil=True, cache=True, inline="always")
+def key_mask(k: int) -> np.uint64:
+    """The bits of a hash that are a key."""
+    return ~np.uint64(0) if k == 32 else (np.uint64(1) << np.uint64(2 * k)) - np.uint64(1)
+
+
+@njit(nogil=True, cache=True, inline="always")
+def cell_of(key: np.uint64, below: int) -> np.int64:
+    """The cell of a key."""
+    return np.int64(key >> np.uint64(below)) if below < 64 else np.int64(0)
+
+
 @njit(nogil=True, cache=True)
 def sign_reads(
     reads: ReadArrays,
@@ -82,7 +113,7 @@ def sign_reads(
     k: int,
     first_function: int,
     keys: NDArray[np.uint64],
-    positions: NDArray[np.uint16],
+    positions: NDArray[np.uint8] | NDArray[np.uint16],
     canonical: NDArray[np.uint64],
     forward: NDArray[np.uint64],
 ) -> None:
@@ -92,7 +123,7 @@ def sign_reads(
     (first) position of its k-mer, plus 1 where the k-mer is the reverse complement of the
     canonical one. Reads shorter than k are left as they are.
     """
-    mask = ~np.uint64(0) if k == 32 else (np.uint64(1) << np.uint64(2 * k)) - np.uint64(1)
+    mask = key_mask(k)
     for read in range(first, last):
         count = canonical_kmers(reads, read, k, canonical, forward)
         if count == 0:
@@ -148,44 +179,143 @@ def sort_by_key(
 
 
 @njit(nogil=True, cache=True)
+def count_parts(
+    reads: ReadArrays,
+    first: int,
+    last: int,
+    k: int,
+    keys: NDArray[np.uint64],
+    shift: int,
+    counts: NDArray[np.int64],
+) -> None:
+    """Add to ``counts`` the keys of reads ``first`` to ``last`` by their bits from ``shift`` on."""
+    for read in range(first, last):
+        if read_length(reads, read) >= k:
+            counts[cell_of(keys[read], shift)] += 1
+
+
+@njit(nogil=True, cache=True)
+def scatter_parts(
+    reads: ReadArrays,
+    first: int,
+    last: int,
+    k: int,
+    keys: NDArray[np.uint64],
+    shift: int,
+    places: NDArray[np.int64],
+    part_keys: NDArray[np.uint64],
+    part_ids: NDArray[np.uint32],
+) -> None:
+    """Put keys and reads where the next one of each part belongs, ``places``, which moves on."""
+    for read in range(first, last):
+        if read_length(reads, read) >= k:
+            part = cell_of(keys[read], shift)
+            place = places[part]
+            places[part] = place + 1
+            part_keys[place] = keys[read]
+            part_ids[place] = read
+
+
+@njit(nogil=True, cache=True)
+def count_shared(keys: NDArray[np.uint64]) -> tuple[int, int, int]:
+    """Entries, buckets and long buckets that sorted keys make; see ``fill_table``."""
+    entries, buckets, long_buckets = 0, 0, 0
+    begin = 0
+    for end in range(1, len(keys) + 1):
+        if end < len(keys) and keys[end] == keys[begin]:
+            continue
+        if end - begin >= 2:
+            entries += end - begin
+            buckets += 1
+            long_buckets += end - begin > NEAR_ENTRIES
+        begin = end
+    return entries, buckets, long_buckets
+
+
+@njit(nogil=True, cache=True)
 def fill_table(
     keys: NDArray[np.uint64],
     ids: NDArray[np.uint32],
-    positions: NDArray[np.uint16],
-    table: int,
+    positions: NDArray[np.uint8] | NDArray[np.uint16],
+    at: int,
+    below: int,
+    first_cell: int,
     table_ids: NDArray[np.uint32],
-    table_positions: NDArray[np.uint16],
-    slots: NDArray[np.uint32],
-) -> tuple[int, int]:
-    """Turn sorted (key, id) pairs into a table; return its number of entries and of buckets.
+    table_positions: NDArray[np.uint8] | NDArray[np.uint16],
+    cells: NDArray[np.uint32],
+    long_buckets: NDArray[np.uint32],
+) -> None:
+    """Turn sorted (key, id) pairs into a part of a table, from entry ``at`` on.
 
-    Reads alone in their bucket are dropped. The entry after the last one is marked as a bucket's
-    start, so that walks end there.
+    Reads alone in their bucket are dropped.
+
+    Args:
+        keys: keys of the part, sorted.
+        ids: their reads.
+        positions: position and strand of each read's k-mer.
+        at: first entry.
+        below: bits of a key below those that choose the cell.
+        first_cell: number of the part's first cell.
+        table_ids: of the whole table.
+        table_positions: the same.
+        cells: first entries of the part's cells.
+        long_buckets: of the part.
     """
-    entries = 0
-    buckets = 0
-    count = len(keys)
+    cell = 0
+    found = 0
     begin = 0
-    while begin < count:
-        end = begin + 1
-        while end < count and keys[end] == keys[begin]:
-            end += 1
+    for end in range(1, len(keys) + 1):
+        if end < len(keys) and keys[end] == keys[begin]:
+            continue
+        own_cell = cell_of(keys[begin], below) - first_cell
+        while cell <= own_cell:
+            cells[cell] = at
+            cell += 1
         if end - begin >= 2:
+            if end - begin > NEAR_ENTRIES:
+                long_buckets[found, 0] = at
+                long_buckets[found, 1] = at + end - begin
+                found += 1
             for i in range(begin, end):
                 read = ids[i]
-                table_ids[entries] = read | BUCKET_START if i == begin else read
-                table_positions[entries] = positions[read]
-                slots[read, table] = entries
-                entries += 1
-            buckets += 1
+                table_ids[at] = read | BUCKET_START if i == begin else read
+                table_positions[at] = positions[read]
+                at += 1
         begin = end
-    table_ids[entries] = BUCKET_START
-    return entries, buckets
+    while cell < len(cells):
+        cells[cell] = at
+        cell += 1
+
+
+@njit(nogil=True, cache=True)
+def find_slot(tables: TableArrays, table: Integer, key: np.uint64, read: Integer) -> Integer:
+    """Entry of a read of a key in a table; -1 where the read is alone in its bucket."""
+    cell = cell_of(key, tables.below)
+    ids = tables.ids[table]
+    entry = np.int64(tables.cells[table, cell])
+    last = np.int64(tables.cells[table, cell + 1])
+    begin = entry
+    while entry < last:
+        if ids[entry] >= BUCKET_START:
+            begin = entry
+        elif entry - begin == NEAR_ENTRIES:
+            listed = tables.long_buckets[tables.long_start[table] : tables.long_start[table + 1]]
+            end = np.int64(listed[np.searchsorted(listed[:, 0], np.uint32(begin)), 1])
+            # The reads of a bucket ascend.
+            own = entry + np.searchsorted(ids[entry:end], np.uint32(read))
+            if own < end and np.int64(ids[own]) == read:
+                return own
+            entry = end
+            continue
+        if np.int64(ids[entry] & READ_MASK) == read:
+            return entry
+        entry += 1
+    return np.int64(-1)
 
 
 @njit(nogil=True, cache=True)
 def bucket_window(
-    ids: NDArray[np.uint32], slot: np.uint32, max_bucket_size: int, window: int
+    ids: NDArray[np.uint32], slot: Integer, max_bucket_size: int, window: int
 ) -> tuple[Integer, Integer, bool]:
     """Entries that the read at ``slot`` looks at, and whether its bucket is crowded.
 
@@ -238,24 +368,29 @@ def find_candidates(
         max_bucket_size: a bucket with more reads comes from a repeat.
         window: maximum bucket entries examined, at most ``max_bucket_size``.
         found: workspace and result (``FoundArrays``).
-        bounds: int64[hashes, 2], workspace.
+        bounds: int64[hashes, 3], workspace: what is looked at, and the anchor's entry.
 
     Returns:
         The number of distinct entries in ``found``, and whether any bucket was crowded.
     """
-    hashes = tables.slots.shape[1]
+    hashes = len(tables.ids)
     total = 0
     crowded = False
+    kmers = canonical_kmers(reads, anchor, k, found.canonical, found.forward)
+    if kmers == 0:
+        return 0, False
     for table in range(hashes):
-        slot = tables.slots[anchor, table]
-        if slot == NO_SLOT:
-            bounds[table, 0] = 0
-            bounds[table, 1] = 0
+        number = np.uint64(tables.first_function + table)
+        key = smallest_hash(found.canonical, kmers, number) & key_mask(k)
+        slot = find_slot(tables, table, key, anchor)
+        bounds[table] = 0
+        if slot < 0:
             continue
         begin, end, more = bucket_window(tables.ids[table], slot, max_bucket_size, window)
         crowded = crowded or more
         bounds[table, 0] = begin
         bounds[table, 1] = end
+        bounds[table, 2] = slot
         total += end - begin
     if total == 0:
         return 0, False
@@ -268,7 +403,7 @@ def find_candidates(
         end = bounds[table, 1]
         if begin == end:
             continue
-        own = np.int64(tables.positions[table, np.int64(tables.slots[anchor, table])])
+        own = np.int64(tables.positions[table, bounds[table, 2]])
         for entry in range(begin, end):
             read = np.int64(tables.ids[table, entry] & READ_MASK)
             if read == anchor:

@@ -56,7 +56,20 @@ extern "C" __global__ void sign_ends(const Reads* reads_in, int64_t ends, int k,
     }
 }
 
-// Entries of a table from the sorted keys; ``members`` are the ends in their order. ``below``: bits
+// Mark the ends of a part: those whose keys have the bits ``part`` from ``shift`` on, among those of
+// reads that are long enough. ``shift`` is up to 64.
+//
+// Grid: any; block: any, one thread an end. Bytes: 8 in and 1 out an end.
+extern "C" __global__ void mark_ends(const uint64_t* keys, int64_t first, int64_t count, int shift,
+                                     uint64_t part, bool* is_of_part) {
+    const int64_t step = int64_t(gridDim.x) * blockDim.x;
+    for (int64_t i = int64_t(blockIdx.x) * blockDim.x + threadIdx.x; i < count; i += step) {
+        const uint64_t key = keys[first + i];
+        is_of_part[i] = key != ~0ull && cell_of_key(key, shift) == part;
+    }
+}
+
+// Entries of a part of a table from the sorted keys; ``members`` are the ends in their order. ``below``: bits
 // of a key below those that choose the cell.
 //
 // Grid: any; block: any, one thread an entry. Bytes: 17 in, 8 out an entry, the places at random.
@@ -72,18 +85,19 @@ extern "C" __global__ void fill_ends(const uint64_t* keys, const int64_t* member
     }
 }
 
-// First entry of each cell, and the end of the last one: a binary search in the sorted keys.
+// First entries of the cells of a part, whose entries begin at ``base``: a binary search in the sorted
+// keys.
 //
 // Grid: any; block: any, one thread per cell. Bytes: neighbours search nearly the same way, in L2,
 // so about 8 in per key and 4 out per cell.
-extern "C" __global__ void find_cells(const uint64_t* keys, int64_t count, int below, int64_t cells,
-                                      uint32_t* first) {
+extern "C" __global__ void find_cells(const uint64_t* keys, int64_t count, int below, int64_t base,
+                                      int64_t first_cell, int64_t cells, uint32_t* first) {
     const int64_t step = int64_t(gridDim.x) * blockDim.x;
-    for (int64_t cell = int64_t(blockIdx.x) * blockDim.x + threadIdx.x; cell <= cells;
+    for (int64_t cell = int64_t(blockIdx.x) * blockDim.x + threadIdx.x; cell < cells;
          cell += step) {
         const auto is_before = [&](int64_t entry) {
-            return cell_of_key(keys[entry], below) < uint64_t(cell);
+            return cell_of_key(keys[entry], below) < uint64_t(first_cell + cell);
         };
-        first[cell] = uint32_t(first_not_before(int64_t(0), count, is_before));
+        first[cell] = uint32_t(base + first_not_before(int64_t(0), count, is_before));
     }
 }

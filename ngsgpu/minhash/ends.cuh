@@ -170,7 +170,9 @@ __device__ __forceinline__ void look_up(const EndTables& tables, LookUp* look_up
         const uint32_t* cell = tables.cells + own.function * cells_per_table + own.cell;
         const uint32_t first = cell[0];
         size = int(min(cell[1] - first, MAX_IN_CELL));
-        own.first = own.function * tables.entries_per_table + first;
+        const int on_host = own.function - tables.on_device;
+        own.first = first + tables.entries_per_table * (on_host < 0 ? own.function : on_host);
+        if (on_host >= 0) own.first += tables.host_start;
     }
     const int until = sum_up_to(size, lane);
     look_ups[lane].until = until;

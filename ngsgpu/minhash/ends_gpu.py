@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -10,13 +10,13 @@ import numpy as np
 
 from ngsgpu.device.arena import persistent
 from ngsgpu.device.cuda.kernels import KernelModule, grid_for
-from ngsgpu.device.cuda.sort import ARGSORT_BYTES, radix_argsort
 from ngsgpu.device.cuda.structs import Struct
+from ngsgpu.device.pinned import mapped_empty
 from ngsgpu.device.spread import seen_from_here
 from ngsgpu.device.team import here
-from ngsgpu.minhash.ends import ENTRY_BYTES, NO_KEY, cell_bits_for
-from ngsgpu.minhash.gpu import BLOCKS_PER_MULTIPROCESSOR
-from ngsgpu.minhash.gpu_memory import SMALL_BYTES
+from ngsgpu.minhash.ends import ENTRY_BYTES, cell_bits_for
+from ngsgpu.minhash.gpu import BLOCKS_PER_MULTIPROCESSOR, sorted_keys, sorted_parts
+from ngsgpu.minhash.gpu_memory import sorting_bytes
 from ngsgpu.minhash.params import EndParameters
 
 if TYPE_CHECKING:
@@ -30,29 +30,32 @@ TABLE_ARRAYS: Final = 2
 SIGNATURE_BYTES: Final = 8 + 1
 """Bytes of an end's signature: key and position."""
 
-LISTED_BYTES: Final = 8 + 8 + 1 + 8
-"""Additional bytes per end if some reads are too short: a mask, a list of the others, their keys,
-and the list sorted by key."""
+PARTS: Final = (1, 4, 16, 64)
+"""In which a table may be sorted, from what takes most memory to what takes least."""
 
 
 END_TABLES: Final = Struct(__name__, "EndTables", {
     "entries": "const uint64_t*",
     "cells": "const uint32_t*",
     "entries_per_table": "int64_t",
+    "host_start": "int64_t",
+    "on_device": "int32_t",
     "first_function": "int64_t",
     "hashes": "int32_t",
     "kmer": "int32_t",
     "window": "int32_t",
     "cell_bits": "int32_t",
 })  # fmt: skip
-"""``DeviceEndTables``, and their shape."""
+"""``DeviceEndTables``, and their shape; the first ``on_device`` tables are behind ``entries``, the
+others ``host_start`` entries further."""
 
 
 class DeviceEndTables(NamedTuple):
     """``ngsgpu.minhash.ends.EndTables`` in CuPy arrays.
 
     Attributes:
-        entries: uint64[hashes, entries], mark << 40 | place << 32 | end.
+        entries: uint64[tables on the GPU, entries], mark << 40 | place << 32 | end.
+        on_host: uint64[other tables, entries], in pinned host memory.
         cells: uint32[hashes, 2^cell_bits + 1], first entry of each cell.
         kmer: k-mer length.
         window: bases of an end whose k-mers count.
@@ -61,6 +64,7 @@ class DeviceEndTables(NamedTuple):
     """
 
     entries: Any
+    on_host: Any
     cells: Any
     kmer: int
     window: int
@@ -69,13 +73,21 @@ class DeviceEndTables(NamedTuple):
 
     @property
     def nbytes(self) -> int:
-        """Size of the tables in bytes."""
+        """Size of the tables on the GPU in bytes."""
         return int(self.entries.nbytes) + int(self.cells.nbytes)
 
     def struct(self) -> Any:
         """The struct ``END_TABLES`` on the device."""
-        hashes, entries = self.entries.shape
-        return END_TABLES.on_device(**self._asdict(), entries_per_table=entries, hashes=hashes)
+        fields = self._asdict()
+        on_host, (on_device, entries) = fields.pop("on_host"), self.entries.shape
+        first = self.entries if on_device else on_host
+        return END_TABLES.on_device(
+            **fields | {"entries": first},
+            entries_per_table=entries,
+            host_start=(on_host.data.ptr - first.data.ptr) // 8 if len(on_host) else 0,
+            on_device=on_device,
+            hashes=on_device + len(on_host),
+        )
 
     def on_current_device(self, *, divided: bool = False) -> DeviceEndTables:
         """Tables of another GPU for the current one: a copy.
@@ -84,25 +96,35 @@ class DeviceEndTables(NamedTuple):
             divided: whether they are divided over both; then they stay where they are.
         """
         there = seen_from_here if divided else here
-        return self._replace(entries=there(self.entries), cells=there(self.cells))
+        return self._replace(
+            entries=there(self.entries),
+            on_host=seen_from_here(self.on_host),
+            cells=there(self.cells),
+        )
 
 
-def table_bytes(reads: int, parameters: EndParameters) -> int:
-    """Maximum size in bytes of the tables of ``reads`` reads."""
-    cells = 4 * ((1 << cell_bits_for(reads, parameters.kmer)) + 1)
-    return parameters.hashes * (2 * reads * ENTRY_BYTES + cells)
+def table_bytes(reads: int) -> int:
+    """Maximum size in bytes of the entries of a table of ``reads`` reads."""
+    return 2 * reads * ENTRY_BYTES
 
 
-def building_bytes(reads: int, *, uniform: bool) -> int:
-    """Additional bytes for building."""
-    an_end = SIGNATURE_BYTES + ARGSORT_BYTES + (0 if uniform else LISTED_BYTES)
-    return 2 * reads * an_end + SMALL_BYTES
+def all_cells_bytes(reads: int, parameters: EndParameters) -> int:
+    """Bytes of the cells of all tables, which are always on the GPU."""
+    return parameters.hashes * 4 * ((1 << cell_bits_for(reads, parameters.kmer)) + 1)
+
+
+def building_bytes(reads: int, parts: int, *, uniform: bool) -> int:
+    """Additional bytes for building, sorting in parts."""
+    sorting = sorting_bytes(2 * reads, parts, listed=not uniform)
+    return 2 * reads * SIGNATURE_BYTES + sorting
 
 
 def build_end_tables_on_gpu(
     reads: DeviceReadSet,
     parameters: EndParameters,
     *,
+    on_device: int | None = None,
+    parts: int = 1,
     keeping: Callable[[], AbstractContextManager[None]] = persistent,
     advance: Callable[[int], None] = lambda tables: None,
 ) -> DeviceEndTables:
@@ -111,34 +133,53 @@ def build_end_tables_on_gpu(
     Args:
         reads: the read set.
         parameters: k-mer length, window, number of tables, hash functions.
-        keeping: in its block, the arrays of the tables are made.
+        on_device: number of tables in GPU memory, the first ones; None for all. The others are in
+            pinned host memory.
+        parts: in which a table is sorted, a power of two.
+        keeping: in its block, the arrays of the tables in GPU memory are made.
         advance: called with the number of tables that were finished since the last call.
+
+    Raises:
+        DeviceError: could not allocate pinned memory.
     """
     import cupy
 
     count, hashes = 2 * reads.reads, parameters.hashes
     bits = cell_bits_for(reads.reads, parameters.kmer)
-    all_long = reads.reads == 0 or reads.min_length >= parameters.window
-    long_enough = None
-    entries = None
+    long_ends = count
+    if reads.reads and reads.min_length < parameters.window:
+        long_ends = 2 * int((reads.lengths >= parameters.window).sum())
+    own = hashes if on_device is None else on_device
     with keeping():
         cells = cupy.empty((hashes, (1 << bits) + 1), dtype=cupy.uint32)
+        entries = cupy.empty((own, long_ends), dtype=cupy.uint64)
+    on_host = mapped_empty((hashes - own, long_ends), cupy.uint64)
     for function in range(hashes):
         keys = cupy.empty(count, dtype=cupy.uint64)
         positions = cupy.empty(count, dtype=cupy.uint8)
         _sign(reads, parameters, function, keys, positions)
-        if not all_long:
-            if long_enough is None:
-                long_enough = cupy.flatnonzero(keys != NO_KEY)
-            keys = keys[long_enough]
-        if entries is None:
-            with keeping():
-                entries = cupy.empty((hashes, len(keys)), dtype=cupy.uint64)
-        _fill(keys, positions, long_enough, parameters, bits, entries[function], cells[function])
+        table = entries[function] if function < own else on_host[function - own]
+        pieces = sorted_keys(keys)
+        own_parts = min(parts, 1 << bits)
+        if own_parts > 1 or long_ends < count:
+            pieces = sorted_parts(keys, own_parts, _mark(parameters.kmer, own_parts))
+        del keys
+        _fill(pieces, own_parts, positions, 2 * parameters.kmer - bits, table, cells[function])
         advance(1)
     return DeviceEndTables(
-        entries, cells, parameters.kmer, parameters.window, parameters.first_function, bits
+        entries, on_host, cells, parameters.kmer, parameters.window, parameters.first_function, bits
     )
+
+
+def _mark(kmer: int, parts: int) -> Callable[[Any, int, int, Any], None]:
+    """Marks the ends of a part, for ``sorted_parts``."""
+    shift = np.int32(2 * kmer - (parts.bit_length() - 1))
+
+    def mark(keys: Any, first: int, part: int, marks: Any) -> None:
+        arguments = (keys, np.int64(first), np.int64(len(marks)), shift, np.uint64(part), marks)
+        KERNELS.launch("mark_ends", _grid(len(marks)), (THREADS,), arguments)
+
+    return mark
 
 
 def _sign(
@@ -161,28 +202,33 @@ def _sign(
 
 
 def _fill(
-    keys: Any,
+    pieces: Iterator[tuple[Any, Any]],
+    parts: int,
     positions: Any,
-    long_enough: Any,
-    parameters: EndParameters,
-    bits: int,
+    below: int,
     entries: Any,
     cells: Any,
 ) -> None:
-    """Sort the keys and make a table of them."""
-    count, below = len(keys), np.int32(2 * parameters.kmer - bits)
-    if count:
-        members = radix_argsort(keys)
-        if long_enough is not None:
-            members = long_enough[members]
-        arguments = (keys, members, np.int64(count), positions, below, entries)
-        KERNELS.launch("fill_ends", _grid(count), (THREADS,), arguments)
-    KERNELS.launch(
-        "find_cells",
-        _grid(len(cells)),
-        (THREADS,),
-        (keys, np.int64(count), below, np.int64(len(cells) - 1), cells),
-    )
+    """Make a table of the sorted keys of its parts."""
+    base, own_cells = 0, (len(cells) - 1) // parts
+    for part, (keys, members) in enumerate(pieces):
+        count = len(keys)
+        if count:
+            table = entries[base : base + count]
+            arguments = (keys, members, np.int64(count), positions, np.int32(below), table)
+            KERNELS.launch("fill_ends", _grid(count), (THREADS,), arguments)
+        KERNELS.launch(
+            "find_cells",
+            _grid(own_cells),
+            (THREADS,),
+            (
+                keys, np.int64(count), np.int32(below), np.int64(base),
+                np.int64(part * own_cells), np.int64(own_cells), cells[part * own_cells :],
+            ),
+        )  # fmt: skip
+        base += count
+        del keys, members
+    cells[-1:] = base
 
 
 def _grid(count: int) -> tuple[int]:

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from ngsgpu.device.arena import persistent, room
 from ngsgpu.device.cuda.kernels import KernelModule, grid_for
-from ngsgpu.device.cuda.sort import ARGSORT_BYTES, radix_argsort
+from ngsgpu.device.cuda.sort import radix_argsort, radix_sort
 from ngsgpu.device.cuda.structs import Struct
 from ngsgpu.device.pinned import mapped_empty
+from ngsgpu.device.spread import seen_from_here
 from ngsgpu.device.team import free_unused, here
 from ngsgpu.errors import UnsuitableError
-from ngsgpu.minhash.cpu import NO_SLOT
-from ngsgpu.minhash.gpu_memory import ENTRY_BYTES, SMALL_BYTES, pass_bytes, table_bytes
+from ngsgpu.minhash.gpu_memory import LOOK_AHEAD, PASSES, READS_MARKED, building_bytes, table_bytes
 from ngsgpu.minhash.params import MinhashParameters
+from ngsgpu.minhash.tables import cell_bits_for, place_type
 
 if TYPE_CHECKING:
     from ngsgpu.readset.gpu import DeviceReadSet
@@ -27,89 +28,152 @@ if TYPE_CHECKING:
 logger = logging.getLogger("ngsgpu")
 
 KERNELS = KernelModule("ngsgpu.minhash")
-FUNCTIONS_PER_PASS = 16
-"""Maximum number of functions per pass over the reads."""
 
 SHARED_BYTES = 96 << 10
 BLOCKS_PER_MULTIPROCESSOR = 16
 THREADS = 128
 """Of a block that makes signatures: a thread for each of its reads and functions."""
 
-TABLE = Struct(__name__, "Table", {"ids": "const uint32_t*", "positions": "const uint16_t*"})
+SLOT_FUNCTIONS: Final = 16
+"""Tables that a block looks for slots in at a time."""
+
+TABLE = Struct(__name__, "Table", {
+    "ids": "const uint32_t*",
+    "positions": "const uint8_t*",
+    "cells": "const uint32_t*",
+    "long_buckets": "const uint64_t*",
+    "long_count": "int64_t",
+})  # fmt: skip
 """A table in device or pinned host memory; ``ids`` and ``positions`` have ``LOOK_AHEAD`` undefined
 entries after the last."""
 
 TABLES = Struct(__name__, "Tables", {
     "table": "const Table*",
-    "slots": "const uint32_t*",
+    "first_function": "int64_t",
     "hashes": "int32_t",
+    "below": "int32_t",
+    "wide": "int32_t",
 })  # fmt: skip
-"""All tables; ``slots`` is a matrix of reads and hashes: where the read's bucket begins if that is
-near, otherwise its own entry (``fill_table``)."""
+"""All tables; ``wide``: whether a position takes two bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceTable:
+    """A table on a GPU, as in ``ngsgpu.minhash.cpu.TableArrays``.
+
+    Attributes:
+        ids: uint32[its entries + 1 + LOOK_AHEAD].
+        positions: uint8 or uint16[the same]; undefined after the entries.
+        cells: uint32[cells + 1].
+        long_buckets: uint64, first entry << 32 | end of each, ascending.
+        entries: number of entries.
+        on_host: whether ``ids`` and ``positions`` are in pinned host memory, and read over the bus.
+    """
+
+    ids: Any
+    positions: Any
+    cells: Any
+    long_buckets: Any
+    entries: int
+    on_host: bool
+
+    def on_current_device(self, *, divided: bool = False) -> DeviceTable:
+        """The table for the current GPU: a copy, but for what is on the host.
+
+        Args:
+            divided: whether it is in memory that both GPUs divide; then it stays where it is.
+        """
+        there = seen_from_here if divided else here
+        entries = seen_from_here if self.on_host else there
+        return DeviceTable(
+            entries(self.ids),
+            entries(self.positions),
+            there(self.cells),
+            there(self.long_buckets),
+            self.entries,
+            self.on_host,
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceTables:
     """The tables of a read set on a GPU, as ``ngsgpu.minhash.tables.MinhashTables``.
 
-    Arrays in pinned host memory are read over the bus.
-
     Attributes:
-        ids: for each table uint32[its entries + 1 + LOOK_AHEAD].
-        positions: for each table uint16[the same]; undefined after the entries.
-        slots: uint32[reads, hashes].
-        entries: entries of each table.
-        table: the structs ``TABLE``, on the device.
-        struct: the struct ``TABLES``, likewise.
+        tables: one for each hash function.
+        kmer: k-mer length.
+        struct: the struct ``TABLES``, on the device.
+        rows: the structs ``TABLE``, likewise.
     """
 
-    ids: list[Any]
-    positions: list[Any]
-    slots: Any
-    entries: list[int]
-    table: Any
+    tables: list[DeviceTable]
+    kmer: int
     struct: Any
+    rows: Any
 
     @classmethod
     def of(
-        cls, ids: list[Any], positions: list[Any], slots: Any, entries: list[int]
+        cls, tables: list[DeviceTable], parameters: MinhashParameters, reads: int
     ) -> DeviceTables:
         """Tables for kernels of the current GPU.
 
         Args:
-            ids: read numbers of each table.
-            positions: positions of each table's k-mers.
-            slots: slot of each read in each table, uint32[reads, tables].
-            entries: number of entries of each table.
+            tables: one for each hash function.
+            parameters: with which they were built.
+            reads: number of reads.
         """
         import cupy
 
         rows = np.concatenate([
-            TABLE.pack(ids=own_ids, positions=own_positions)
-            for own_ids, own_positions in zip(ids, positions, strict=True)
+            TABLE.pack(
+                ids=own.ids, positions=own.positions, cells=own.cells,
+                long_buckets=own.long_buckets, long_count=len(own.long_buckets),
+            )
+            for own in tables
         ])  # fmt: skip
         with persistent():
-            table = cupy.asarray(rows.view(np.uint8))
-            struct = TABLES.on_device(table=table, slots=slots, hashes=len(entries))
-        return cls(ids, positions, slots, entries, table, struct)
+            on_device = cupy.asarray(rows.view(np.uint8))
+            struct = TABLES.on_device(
+                table=on_device,
+                first_function=parameters.first_function,
+                hashes=len(tables),
+                below=2 * parameters.k - cell_bits_for(reads, parameters.k),
+                wide=int(tables[0].positions.dtype.itemsize == 2),
+            )
+        return cls(tables, parameters.k, struct, on_device)
 
+    def find_slots(self, reads: DeviceReadSet, anchors: Any, mates: int, slots: Any) -> None:
+        """Write where reads are in the tables.
 
-def empty_slots(reads: int, hashes: int, on_device: bool) -> Any:
-    """The slots of reads that are in no table yet, uint32[reads, hashes].
-
-    Args:
-        reads: number of reads.
-        hashes: number of tables.
-        on_device: on the GPU; otherwise in pinned memory of the host.
-
-    Raises:
-        DeviceError: could not allocate pinned memory.
-    """
-    import cupy
-
-    if on_device:
-        return cupy.full((reads, hashes), int(NO_SLOT), dtype=cupy.uint32)
-    return mapped_empty((reads, hashes), cupy.uint32)
+        Args:
+            reads: the read set.
+            anchors: uint32, the reads, or the first mates of pairs.
+            mates: 2 for pairs, otherwise 1.
+            slots: uint32[mates x anchors, tables], set to where the read's bucket begins if that is
+                near, otherwise to the read's own entry (``slots.cuh``).
+        """
+        if len(anchors) == 0:
+            return
+        max_kmers = max(1, reads.max_length - self.kmer + 1)
+        rows = THREADS // SLOT_FUNCTIONS
+        while 8 * max_kmers * rows > SHARED_BYTES and rows > 2:
+            rows //= 2
+        KERNELS.launch(
+            "find_slots",
+            grid_for(mates * len(anchors), rows, BLOCKS_PER_MULTIPROCESSOR),
+            (SLOT_FUNCTIONS, rows),
+            (
+                reads.struct,
+                self.struct,
+                np.int32(self.kmer),
+                np.int32(max_kmers),
+                anchors,
+                np.int64(len(anchors)),
+                np.int32(mates),
+                slots,
+            ),
+            shared_bytes=8 * max_kmers * rows,
+        )
 
 
 def build_tables_on_gpu(
@@ -117,113 +181,71 @@ def build_tables_on_gpu(
     parameters: MinhashParameters,
     *,
     on_device: int | None = None,
-    slots_on_device: bool = True,
     advance: Callable[[int], None] = lambda tables: None,
 ) -> DeviceTables:
     """Build all tables; equal to ``ngsgpu.minhash.tables.build_tables``.
-
-    If GPU memory runs out, the build is repeated once with smaller passes.
 
     Args:
         reads: the read set.
         parameters: k-mer length, number of tables, hash functions.
         on_device: number of tables in GPU memory, the first ones; None for all. The others are in
             pinned host memory.
-        slots_on_device: whether the slots are in GPU memory.
         advance: called with the number of tables finished since the last call.
 
     Raises:
         DeviceError: could not allocate pinned memory.
         UnsuitableError: a read is too long for the GPU's shared memory.
     """
-    hashes = parameters.hashes
-    with persistent():
-        slots = empty_slots(reads.reads, hashes, slots_on_device)
+    hashes = parameters.tables
     built = build_some_tables(
-        reads, parameters, range(hashes), slots,
-        on_device=hashes if on_device is None else on_device, slots_on_device=slots_on_device,
-        keeping=persistent, advance=advance,
+        reads, parameters, range(hashes),
+        on_device=hashes if on_device is None else on_device, keeping=persistent, advance=advance,
     )  # fmt: skip
-    return DeviceTables.of(built.ids, built.positions, slots, built.entries)
-
-
-def join_tables(parts: Sequence[BuiltTables], own: int, slots: Any) -> DeviceTables:
-    """All tables, of which each of several GPUs has built some, on the current one.
-
-    Args:
-        parts: what the GPUs have built, in the order of the tables.
-        own: which of them this GPU has; the others are copied here.
-        slots: of all tables, in which this GPU's own are filled in; the others are filled in here.
-    """
-    joined = BuiltTables()
-    for number, part in enumerate(parts):
-        for ids, positions, entries in zip(part.ids, part.positions, part.entries, strict=True):
-            column = len(joined.entries)
-            with persistent():
-                joined.ids.append(here(ids))
-                joined.positions.append(here(positions))
-            joined.entries.append(entries)
-            if number != own and entries:
-                arguments = (joined.ids[-1], np.int64(entries), np.int32(column))
-                grid = grid_for(entries, 256, BLOCKS_PER_MULTIPROCESSOR)
-                KERNELS.launch(
-                    "fill_slots", grid, (256,), (*arguments, np.int32(slots.shape[1]), slots)
-                )
-    return DeviceTables.of(joined.ids, joined.positions, slots, joined.entries)
-
-
-@dataclass(slots=True)
-class BuiltTables:
-    """Some of the tables, as in ``DeviceTables``."""
-
-    ids: list[Any] = field(default_factory=list)
-    positions: list[Any] = field(default_factory=list)
-    entries: list[int] = field(default_factory=list)
+    return DeviceTables.of(built, parameters, reads.reads)
 
 
 def build_some_tables(
     reads: DeviceReadSet,
     parameters: MinhashParameters,
     tables: range,
-    slots: Any,
     *,
     on_device: int,
-    slots_on_device: bool,
     keeping: Callable[[], AbstractContextManager[object]],
     advance: Callable[[int], None],
-) -> BuiltTables:
+) -> list[DeviceTable]:
     """Build some of the tables, as ``build_tables_on_gpu`` does.
+
+    If GPU memory runs out, the pass is repeated with less.
 
     Args:
         reads: the read set.
         parameters: k-mer length, number of tables, hash functions.
         tables: numbers of the tables, consecutive.
-        slots: of all tables, from ``empty_slots``; those of these tables are filled in.
         on_device: tables in GPU memory, the first ones of all.
-        slots_on_device: whether the slots are in GPU memory.
         keeping: entered to make the arrays of tables in GPU memory.
         advance: called with the number of tables finished since the last call.
     """
-    builder = _Builder(reads, parameters, tables, slots, on_device, slots_on_device, keeping)
-    made = builder.made.entries
-    most, reported = FUNCTIONS_PER_PASS, 0
-    may_shrink = True
+    builder = _Builder(reads, parameters, tables, on_device, keeping)
+    made, reported, most = builder.made, 0, 0
     while (first := len(made)) < len(tables):
-        functions = min(most, len(tables) - first, builder.functions_that_fit())
+        most = max(most, builder.pass_that_fits())
+        functions, parts = PASSES[most]
+        failed = False
         try:
-            builder.build(first, functions)
+            builder.build(first, min(functions, len(tables) - first), parts)
         except MemoryError as error:
-            if not may_shrink or functions == 1:
+            if most + 1 == len(PASSES):
                 raise
             message = "building tables: GPU memory ran out (%s); going on with less"
             logger.warning(message, str(error))
-            builder.forget(first)
-            most, may_shrink = functions // 2, False
-        if most < functions:  # behind the handler, where the failed pass's arrays are gone
+            del made[first:]
+            failed = True
+        if failed:  # behind the handler, where the failed pass's arrays are gone
+            most += 1
             free_unused()
         advance(len(made) - reported)
         reported = len(made)
-    return builder.made
+    return made
 
 
 class _Builder:
@@ -234,124 +256,175 @@ class _Builder:
         reads: DeviceReadSet,
         parameters: MinhashParameters,
         tables: range,
-        slots: Any,
         on_device: int,
-        slots_on_device: bool,
         keeping: Callable[[], AbstractContextManager[object]],
     ) -> None:
         self._reads = reads
         self._parameters = parameters
         self._tables = tables
-        self._slots = slots
         self._on_device = on_device
-        self._slots_on_device = slots_on_device
         self._keeping = keeping
-        self.made = BuiltTables()
-        self._long_enough = _reads_with_kmers(reads, parameters.k)
+        self._bits = cell_bits_for(reads.reads, parameters.k)
+        self._place = place_type(reads.max_length, parameters.k)
+        self.made: list[DeviceTable] = []
 
-    def functions_that_fit(self) -> int:
-        """Functions whose signatures, and then tables, fit into the arena in use; at least 1."""
-        free = room()
-        if free is None or self._reads.reads == 0:
-            return FUNCTIONS_PER_PASS
-        left = free - SMALL_BYTES - ARGSORT_BYTES * self._reads.reads
-        a_read = pass_bytes(self._slots_on_device)
-        if self._next_is_on_device:
-            a_read += ENTRY_BYTES
-        return max(1, left // (a_read * self._reads.reads))
+    def pass_that_fits(self) -> int:
+        """Number of the first of ``PASSES`` that fits into the arena in use, or of the last one."""
+        free, reads, k = room(), self._reads, self._parameters.k
+        if free is None or reads.reads == 0:
+            return 0
+        left = len(self._tables) - len(self.made)
+        for number, (most, parts) in enumerate(PASSES):
+            functions = min(most, left)
+            needed = building_bytes(
+                reads.reads, reads.max_length, k, functions, parts,
+                uniform=reads.uniform_length >= 0,
+            )  # fmt: skip
+            if self._next_is_on_device and self._keeping is persistent:
+                needed += functions * table_bytes(reads.reads, reads.max_length, k)
+            if needed <= free:
+                return number
+        return len(PASSES) - 1
 
     @property
     def _next_is_on_device(self) -> bool:
-        return self._tables.start + len(self.made.entries) < self._on_device
+        return self._tables.start + len(self.made) < self._on_device
 
-    def forget(self, first: int) -> None:
-        """Drop the tables from ``first`` on."""
-        made = self.made
-        del made.entries[first:], made.ids[first:], made.positions[first:]
-
-    def build(self, first: int, functions: int) -> None:
+    def build(self, first: int, functions: int, parts: int) -> None:
         """Build tables in one pass, beginning with the table of a given number."""
         import cupy
 
-        first += self._tables.start
         count = self._reads.reads
         keys = [cupy.empty(count, dtype=cupy.uint64) for _ in range(functions)]
-        positions = [cupy.empty(count, dtype=cupy.uint16) for _ in range(functions)]
-        _sign(self._reads, self._parameters, first, keys, positions)
-        # Slots are written at random, for which the bus is too slow: they cross it in order.
-        slots = self._slots
-        if not self._slots_on_device:
-            slots = cupy.full((count, functions), int(NO_SLOT), dtype=cupy.uint32)
-        for function in range(functions):
-            column = first + function if self._slots_on_device else function
+        positions = [cupy.empty(count, dtype=self._place) for _ in range(functions)]
+        _sign(self._reads, self._parameters, self._tables.start + first, keys, positions)
+        for _ in range(functions):
             # Taken out of the lists, so that each is gone when its table is there.
-            self._build_table(keys.pop(0), positions.pop(0), slots, column)
-        if not self._slots_on_device:
-            self._slots[:, first : first + functions] = slots
+            self._build_table(keys.pop(0), positions.pop(0), parts)
 
-    def _build_table(self, keys: Any, own_positions: Any, slots: Any, column: int) -> None:
+    def _build_table(self, keys: Any, places: Any, parts: int) -> None:
         import cupy
 
-        if self._long_enough is not None:
-            keys = keys[self._long_enough]
-        count = len(keys)
-        if count == 0:
-            self._append(0)[0][:1] = 1 << 31
-            return
-        members = radix_argsort(keys)
-        if self._long_enough is not None:
-            members = self._long_enough[members]
-        grid = grid_for(count, 256, BLOCKS_PER_MULTIPROCESSOR)
-        stays = cupy.empty(count, dtype=cupy.int32)
-        KERNELS.launch("mark_shared", grid, (256,), (keys, np.int64(count), stays))
-        entry = cupy.cumsum(stays, dtype=cupy.int32)
-        table_ids, table_positions = self._append(int(entry[-1]))
-        KERNELS.launch(
-            "fill_table",
-            grid,
-            (256,),
-            (
-                keys,
-                members,
-                np.int64(count),
-                stays,
-                entry,
-                own_positions,
-                np.int32(column),
-                np.int32(slots.shape[1]),
-                table_ids,
-                table_positions,
-                slots,
-            ),
-        )
+        count, on_device = self._reads.reads, self._next_is_on_device
+        with self._keeping():
+            cells = cupy.empty((1 << self._bits) + 1, dtype=cupy.uint32)
+        listed = cupy.empty(count // 64 + 1, dtype=cupy.uint64)
+        long_count = cupy.zeros(1, dtype=cupy.uint64)
+        parts = min(parts, 1 << self._bits)
+        ids = positions = None
+        base = 0
+        own_cells = (1 << self._bits) // parts
+        below = 2 * self._parameters.k - self._bits
+        wide = np.int32(self._place.itemsize == 2)
+        sorted_parts = self._parts(keys, parts)
+        del keys
+        for part, (own, members) in enumerate(sorted_parts):
+            grid = grid_for(len(own), 256, BLOCKS_PER_MULTIPROCESSOR)
+            stays = cupy.empty(len(own), dtype=cupy.int32)
+            KERNELS.launch("mark_shared", grid, (256,), (own, np.int64(len(own)), stays))
+            entry = cupy.cumsum(stays, dtype=cupy.int32)
+            kept = int(entry[-1]) if len(own) else 0
+            if ids is None:
+                # Of how many entries it consists is only known of a table that is in one part.
+                ids, positions = self._append(kept if parts == 1 else count, on_device)
+            KERNELS.launch(
+                "fill_table",
+                grid,
+                (256,),
+                (
+                    own, members, np.int64(len(own)), stays, entry, places, wide, np.int64(base),
+                    ids, positions, listed, long_count,
+                ),
+            )  # fmt: skip
+            KERNELS.launch(
+                "find_cells",
+                grid_for(own_cells, 256, BLOCKS_PER_MULTIPROCESSOR),
+                (256,),
+                (
+                    own, np.int64(len(own)), entry, np.int32(below), np.int64(base),
+                    np.int64(part * own_cells), np.int64(own_cells),
+                    cells[part * own_cells :],
+                ),
+            )  # fmt: skip
+            base += kept
+            del own, members, stays, entry
+        assert ids is not None
+        ids[base : base + 1] = 1 << 31
+        cells[-1:] = base
+        with self._keeping():
+            long_buckets = cupy.empty(int(long_count[0]), dtype=cupy.uint64)
+        listed = listed[: len(long_buckets)]
+        radix_sort(listed)
+        long_buckets[...] = listed
+        self.made.append(DeviceTable(ids, positions, cells, long_buckets, base, not on_device))
 
-    def _append(self, entries: int) -> tuple[Any, Any]:
+    def _parts(self, keys: Any, parts: int) -> Iterator[tuple[Any, Any]]:
+        """Sorted keys and their reads, of one part of the keys after the other."""
+        reads, k = self._reads, self._parameters.k
+
+        def mark(own: Any, first: int, part: int, marks: Any) -> None:
+            KERNELS.launch(
+                "mark_part",
+                grid_for(len(marks), 256, BLOCKS_PER_MULTIPROCESSOR),
+                (256,),
+                (
+                    reads.struct, own, np.int64(first), np.int64(len(marks)), np.int32(k),
+                    np.int32(2 * k - (parts.bit_length() - 1)), np.uint64(part), marks,
+                ),
+            )  # fmt: skip
+
+        if parts == 1 and reads.min_length >= k:
+            return sorted_keys(keys)
+        return sorted_parts(keys, parts, mark)
+
+    def _append(self, entries: int, on_device: bool) -> tuple[Any, Any]:
         """Room for the next table's ids and places, in one piece."""
         import cupy
 
-        size = table_bytes(entries)
-        if self._next_is_on_device:
+        places = entries + 1 + LOOK_AHEAD
+        size = places * (4 + self._place.itemsize)
+        if on_device:
             with self._keeping():
                 table = cupy.empty(size, dtype=cupy.uint8)
         else:
             table = mapped_empty(size, cupy.uint8)
-        ids_bytes = size // ENTRY_BYTES * 4
-        made = self.made
-        made.ids.append(table[:ids_bytes].view(cupy.uint32))
-        made.positions.append(table[ids_bytes:].view(cupy.uint16))
-        made.entries.append(entries)
-        return made.ids[-1], made.positions[-1]
+        return table[: 4 * places].view(cupy.uint32), table[4 * places :].view(self._place)
 
 
-def _reads_with_kmers(reads: DeviceReadSet, kmer: int) -> Any:
-    """Numbers of the reads that are long enough to have a k-mer; None for all of them."""
+def sorted_keys(keys: Any) -> Iterator[tuple[Any, Any]]:
+    """Keys, sorted in place, and the int64 numbers that they had, once."""
     import cupy
 
-    if reads.min_length >= kmer:
-        return None
-    if reads.max_length < kmer:
-        return cupy.zeros(0, dtype=cupy.int64)
-    return cupy.flatnonzero(reads.lengths >= kmer)
+    yield keys, radix_argsort(keys) if len(keys) else cupy.empty(0, dtype=cupy.int64)
+
+
+def sorted_parts(
+    keys: Any, parts: int, mark: Callable[[Any, int, int, Any], None]
+) -> Iterator[tuple[Any, Any]]:
+    """Sorted keys of one part after the other, and the int64 numbers that they had.
+
+    Args:
+        keys: uint64, not changed.
+        parts: their number.
+        mark: of the keys, marks those of a part from a number on: keys, number, part, bool array.
+    """
+    import cupy
+
+    count = len(keys)
+    marks = cupy.empty(min(count, READS_MARKED), dtype=bool)
+    for part in range(parts):
+        listed = [cupy.empty(0, dtype=cupy.int64)]
+        for first in range(0, count, READS_MARKED):
+            marked = marks[: min(READS_MARKED, count - first)]
+            mark(keys, first, part, marked)
+            listed.append(cupy.flatnonzero(marked) + first)
+        members = cupy.concatenate(listed)
+        del listed
+        own = keys[members]
+        if len(own):
+            members = members[radix_argsort(own)]
+        yield own, members
+        del own, members
 
 
 def _sign(
@@ -384,6 +457,7 @@ def _sign(
             np.int32(parameters.k),
             np.uint64(parameters.first_function + first),
             np.int32(max_kmers),
+            np.int32(positions[0].dtype.itemsize == 2),
             pointers[0],
             pointers[1],
         ),

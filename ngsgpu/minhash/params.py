@@ -19,6 +19,13 @@ FEWEST_BASES: Final = 16
 MOST_BASES: Final = 20
 """Of the k-mers of tables, where their length is chosen."""
 
+MOST_TABLES: Final = 48
+FEWEST_TABLES: Final = 16
+"""Where the number of tables is chosen."""
+
+MANY_ENTRIES: Final = 1 << 33
+"""Entries of all tables beyond which there are fewer tables."""
+
 MANY_REPEATED: Final = 0.04
 """Share of the k-mers in buckets of repeats from which the longest ones are chosen."""
 
@@ -36,11 +43,13 @@ class MinhashParameters:
         least=8,
         most=32,
     )
-    hashes: int = option(
-        48,
+    hashes: int | None = option(
+        None,
         "N",
         "Hash functions, one table each, 1 to 255; more find more overlaps but need more memory "
-        "(10 bytes per read and table).",
+        "(5 bytes per read and table); auto: 48, for more than 178 million reads fewer, at least "
+        "16.",
+        word="auto",
         least=1,
         most=255,
     )
@@ -64,24 +73,40 @@ class MinhashParameters:
         """The k-mer length given or chosen (``for_reads``), otherwise the longest one."""
         return MOST_BASES if self.kmer is None else self.kmer
 
-    def for_reads(self, bases: int, repeated: float = 0.0, coverage: float = 0.0) -> Self:
-        """The same with a k-mer length that suits some reads.
+    @property
+    def tables(self) -> int:
+        """The number of tables given or chosen (``for_number``), otherwise the largest one."""
+        return MOST_TABLES if self.hashes is None else self.hashes
+
+    def for_number(self, reads: int) -> Self:
+        """The same with a number of tables that suits a number of reads."""
+        if self.hashes is not None:
+            return self
+        fitting = MANY_ENTRIES // max(1, reads)
+        return dataclasses.replace(self, hashes=min(MOST_TABLES, max(FEWEST_TABLES, fitting)))
+
+    def for_reads(
+        self, reads: int, bases: int, repeated: float = 0.0, coverage: float = 0.0
+    ) -> Self:
+        """The same with a number of tables and a k-mer length that suit some reads.
 
         Of 16 times as many k-mers as there are bases, hardly any meet by chance; the shorter they
         are, the more reads with errors share some with others. But the more do copies of a repeat.
         Where a bucket has more reads than are looked at, there is no lack of others.
 
         Args:
-            bases: of all reads.
+            reads: number of reads.
+            bases: of all of them.
             repeated: share of their k-mers, of that length, that are in buckets of repeats.
             coverage: reads per position.
         """
-        if self.kmer is not None:
-            return self
+        own = self.for_number(reads)
+        if own.kmer is not None:
+            return own
         wanted = (max(16 * bases - 1, 1).bit_length() + 1) // 2
-        if repeated > MANY_REPEATED or coverage > MAX_ENTRIES // self.hashes:
+        if repeated > MANY_REPEATED or coverage > MAX_ENTRIES // own.tables:
             wanted = MOST_BASES
-        return dataclasses.replace(self, kmer=min(max(FEWEST_BASES, wanted), MOST_BASES))
+        return dataclasses.replace(own, kmer=min(max(FEWEST_BASES, wanted), MOST_BASES))
 
     @property
     def first_function(self) -> int:
@@ -94,7 +119,7 @@ class MinhashParameters:
 
     def window(self, coverage: float) -> int:
         """Reads of a bucket that are looked at, so that all tables give ``MAX_ENTRIES`` at most."""
-        return min(self.max_bucket_size(coverage), MAX_ENTRIES // self.hashes)
+        return min(self.max_bucket_size(coverage), MAX_ENTRIES // self.tables)
 
 
 @parameters

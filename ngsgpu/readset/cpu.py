@@ -8,20 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.jit import Integer, njit
+from ngsgpu.readset.qualities import UNKNOWN
 from ngsgpu.sequence.codec import AMBIGUOUS, CODES
 from ngsgpu.sequence.hashing import mix64
-
-QUALITY_BINS = {
-    8: np.arange(256, dtype=np.uint8),
-    # Codes of two bits for Q0-4, Q5-13, Q14-20, above; of one bit for Q0-13, above (CARE 2.3).
-    2: np.digitize(np.arange(256), [5, 14, 21]).astype(np.uint8),
-    1: np.digitize(np.arange(256), [14]).astype(np.uint8),
-    0: np.zeros(256, dtype=np.uint8),
-}
-"""Stored code of each Phred score, by the number of bits kept."""
-
-BIN_SCORES = {8: np.arange(256), 2: np.array([3, 7, 16, 24]), 1: np.array([7, 20])}
-"""Phred score represented by each stored code."""
 
 
 class ReadArrays(NamedTuple):
@@ -98,12 +87,14 @@ def pack_records(
     slot: int,
     planes: NDArray[np.uint64],
     qualities: NDArray[np.uint8],
+    unknown: NDArray[np.int64],
 ) -> int:
     """Pack the records of a batch; return the number of ambiguous bases.
 
     Record i becomes read ``first_read + i * read_step`` and entry ``slot + i * read_step`` of
     ``lengths``, ``plane_starts`` and ``quality_starts`` (mates alternate, so the step is 2 for
-    pairs). ``planes`` and ``qualities`` must be zero.
+    pairs). ``planes`` and ``qualities`` must be zero. Scores without a code (``UNKNOWN``) are
+    counted in ``unknown[0]``.
     """
     ambiguous = 0
     for record in range(len(seq_start)):
@@ -139,7 +130,11 @@ def pack_records(
             high |= np.uint64(code >> 1) << bit
             if with_quality:
                 offset = position * quality_bits
-                qualities[quality_target + (offset >> 3)] |= np.uint8(bins[score] << (offset & 7))
+                stored = bins[score]
+                if stored == UNKNOWN:
+                    unknown[0] += 1
+                else:
+                    qualities[quality_target + (offset >> 3)] |= np.uint8(stored << (offset & 7))
             position += 1
             if position & 63 == 0 or position == length:
                 word = low_start + ((position - 1) >> 6)

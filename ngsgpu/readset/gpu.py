@@ -19,6 +19,7 @@ from ngsgpu.device.spread import seen_from_here, spread_arena
 from ngsgpu.device.team import here
 from ngsgpu.readset.cpu import ReadArrays
 from ngsgpu.readset.kmers import KmerSpectrum, kmer_occurrences, sampling_shift, spectrum_of
+from ngsgpu.readset.qualities import LEVEL_BITS, Levels
 from ngsgpu.readset.readset import AmbiguousBases, ReadSet
 from ngsgpu.sequence.codec import words_for
 
@@ -92,6 +93,7 @@ class DeviceReadSet:
         max_length: longest read, in bases; 0 without reads.
         on_host: arrays in pinned host memory.
         divided: whether the other arrays are divided over several GPUs, all of which read them.
+        levels: Phred scores of the quality codes, if these are all that occur.
     """
 
     planes: Any
@@ -109,6 +111,7 @@ class DeviceReadSet:
     max_length: int
     on_host: tuple[Movable, ...] = ()
     divided: bool = False
+    levels: Levels = ()
 
     @cached_property
     def struct(self) -> Any:
@@ -120,9 +123,9 @@ class DeviceReadSet:
         return AMBIGUOUS.on_device(**self.ambiguous._asdict(), count=len(self.ambiguous.reads))
 
     @property
-    def are_equal(self) -> bool:
-        """Whether kernels compiled for reads of one length, with a byte a quality, can be used."""
-        return self.uniform_length >= 0 and self.quality_bits == 8
+    def equal_bits(self) -> int | None:
+        """Bits of a quality of reads that have one length; None for others."""
+        return self.quality_bits if self.uniform_length >= 0 else None
 
     @property
     def _arrays(self) -> tuple[Any, ...]:
@@ -150,8 +153,12 @@ class DeviceReadSet:
                 self.on_host += (name,)
         self.__dict__.pop("struct", None)
 
-    def divide(self, devices: Sequence[int]) -> None:
+    def divide(self, devices: Sequence[int], but: Collection[str] = ()) -> None:
         """Divide the arrays that are not on the host over GPUs, which ``can_spread``.
+
+        Args:
+            devices: numbers of the GPUs.
+            but: arrays that are divided already.
 
         Raises:
             MemoryError: a GPU does not have as much memory.
@@ -159,9 +166,10 @@ class DeviceReadSet:
         """
         if self.divided:
             return
-        with spread_arena(divided_bytes(self.device_nbytes), devices).in_use():
+        there = sum(int(getattr(self, name).nbytes) for name in but)
+        with spread_arena(divided_bytes(self.device_nbytes - there), devices).in_use():
             for name in _ARRAYS:
-                if name not in self.on_host:
+                if name not in self.on_host and name not in but:
                     setattr(self, name, getattr(self, name).copy())
             self.ambiguous = DeviceAmbiguousBases(*(array.copy() for array in self.ambiguous))
         self.divided = True
@@ -172,6 +180,21 @@ class DeviceReadSet:
         there = seen_from_here if self.divided else here
         arrays = {name: there(getattr(self, name)) for name in _ARRAYS if name not in self.on_host}
         return replace(self, **arrays, ambiguous=DeviceAmbiguousBases(*map(there, self.ambiguous)))
+
+    def gathered(self) -> DeviceReadSet:
+        """A copy of the divided read set in the current GPU's memory."""
+
+        def gather(array: Any) -> Any:
+            return seen_from_here(array).copy()
+
+        arrays = {name: gather(getattr(self, name)) for name in _ARRAYS if name not in self.on_host}
+        ambiguous = DeviceAmbiguousBases(*map(gather, self.ambiguous))
+        return replace(self, **arrays, ambiguous=ambiguous, divided=False)
+
+    def gather(self) -> None:
+        """Move the divided read set to the current GPU's memory."""
+        vars(self).update(vars(self.gathered()))
+        self.__dict__.pop("struct", None)
 
     @classmethod
     def from_host(cls, reads: ReadSet, on_host: Collection[Movable] = ()) -> DeviceReadSet:
@@ -202,6 +225,7 @@ class DeviceReadSet:
             min_length=reads.min_length,
             max_length=reads.max_length,
             on_host=tuple(on_host),
+            levels=reads.levels,
         )
 
     @classmethod
@@ -245,6 +269,7 @@ class DeviceReadSet:
             paired=self.paired,
             min_length=self.min_length,
             max_length=self.max_length,
+            levels=self.levels,
         )
 
 
@@ -336,9 +361,15 @@ class ReadMemory:
         ]
 
     @property
-    def are_equal(self) -> bool:
-        """As ``DeviceReadSet.are_equal``."""
-        return self.uniform and self.qualities == self.reads * self.max_length
+    def equal_bits(self) -> int | None:
+        """As ``DeviceReadSet.equal_bits``, if they are 8 or ``LEVEL_BITS``."""
+        if not self.uniform or not self.reads:
+            return None
+        of_a_read = self.qualities // self.reads
+        for bits in (8, LEVEL_BITS):
+            if of_a_read == -(-self.max_length * bits // 8) > 0:
+                return bits
+        return None
 
     @classmethod
     def of(cls, reads: ReadSet | DeviceReadSet) -> ReadMemory:

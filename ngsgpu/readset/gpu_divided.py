@@ -6,16 +6,15 @@ GPU's own memory is nearer than that of the others, and theirs is nearer than th
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Collection
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 from ngsgpu.device.arena import Arena
 from ngsgpu.device.plan import largest_array_bytes
 from ngsgpu.device.spread import can_spread, share_bytes, spread_arena
 from ngsgpu.device.team import Team, free_unused
 from ngsgpu.errors import DeviceMemoryError
-from ngsgpu.readset.gpu import DeviceReadSet, Movable, divided_bytes
+from ngsgpu.readset.gpu import DeviceReadSet, Movable, ReadMemory, divided_bytes
 from ngsgpu.readset.gpu_plan import TeamPlan
 from ngsgpu.readset.readset import ReadSet
 
@@ -27,38 +26,64 @@ def are_linked(team: Team) -> bool:
     return can_spread([device.id for device in team.devices])
 
 
-def whole_or_divided(
-    whole: Callable[[], _Plan],
-    divided: Callable[[], _Plan],
+Arrived = Literal["host", "first", "divided"]
+"""Where reads are before they are placed: on the host, on the first GPU, or divided."""
+
+
+def where(reads: ReadSet | DeviceReadSet) -> Arrived:
+    """Where reads are."""
+    if not isinstance(reads, DeviceReadSet):
+        return "host"
+    return "divided" if reads.divided else "first"
+
+
+def divisions(gpus: int, linked: bool) -> list[tuple[int, bool]]:
+    """GPUs over which tables may be divided, and whether the reads are, too; best first."""
+    return [(1, False), *([(gpus, False), (gpus, True)] if linked else [])]
+
+
+def plan_for_team(
+    plan: Callable[[int, bool, int], _Plan],
+    reads: ReadMemory,
+    gpus: int,
     *,
     linked: bool,
-    are_divided: bool = False,
+    arrived: Arrived = "host",
 ) -> _Plan:
     """Choose between plans in which every GPU has all data, and in which they are divided.
 
+    What every GPU has in its own memory is read fastest, what others have more slowly, and what is
+    on the host more slowly still. Of the reads more is read than of the tables.
+
     Args:
-        whole: makes the first one.
-        divided: makes the other one.
+        plan: makes one, of the GPUs over which the tables are divided, whether the reads are, too,
+            and the bytes on a GPU that they take beside, before they are in their places.
+        reads: memory of the reads.
+        gpus: number of GPUs.
         linked: whether the GPUs can have data in common.
-        are_divided: whether the reads already are.
+        arrived: where the reads are.
 
     Raises:
-        DeviceMemoryError: the memory does not suffice for either.
+        DeviceMemoryError: the memory does not suffice for any.
     """
-    if not linked:
-        return whole()
-    first = None
-    if not are_divided:
-        with contextlib.suppress(DeviceMemoryError):
-            first = whole()
-    if first is not None and not first.moved:
-        return first
-    try:
-        return divided()
-    except DeviceMemoryError:
-        if first is None:
-            raise
-        return first
+    on_gpu = divided_bytes(reads.total)
+    share = share_bytes(on_gpu, gpus) if arrived == "divided" else 0
+    whole = on_gpu if arrived == "first" else 0
+    fitting: list[_Plan] = []
+    refusal: DeviceMemoryError | None = None
+    for divided_over, reads_divided in divisions(gpus, linked):
+        try:
+            made = plan(divided_over, reads_divided, whole if reads_divided else share)
+        except DeviceMemoryError as error:
+            refusal = error
+            continue
+        if not made.over_bus:
+            return made
+        fitting.append(made)
+    if not fitting:
+        assert refusal is not None
+        raise refusal
+    return min(fitting, key=lambda made: made.host)
 
 
 def budget_with_reads(
@@ -94,7 +119,7 @@ def bytes_there(reads: ReadSet | DeviceReadSet, member: int, gpus: int) -> int:
 
 def place_reads(
     reads: ReadSet | DeviceReadSet, team: Team, plan: TeamPlan, moved: Collection[Movable]
-) -> DeviceReadSet:
+) -> list[DeviceReadSet]:
     """Copy, move or divide reads to where a plan has them.
 
     Args:
@@ -104,19 +129,35 @@ def place_reads(
         moved: arrays that are to be on the host.
 
     Returns:
-        The reads as the first GPU has them.
+        The reads as each GPU has them.
 
     Raises:
         MemoryError: a GPU does not have as much memory.
         DeviceError: CUDA fails.
     """
-    if plan.divided_over > 1:
-        return divide_reads(reads, team, moved)
-    if isinstance(reads, DeviceReadSet):
+    if plan.reads_divided:
+        first = divide_reads(reads, team, moved)
+    elif not isinstance(reads, DeviceReadSet):
+        first = DeviceReadSet.from_host(reads, on_host=moved)
+    else:
         reads.keep_on_host(moved)
         free_unused()
-        return reads
-    return DeviceReadSet.from_host(reads, on_host=moved)
+        first = reads
+    if first.divided and not plan.reads_divided:
+        others = team.each(lambda member: first.gathered() if member else first)[1:]
+        # In place, so that nobody refers to the shares any more.
+        first.gather()
+        placed = [first, *others]
+    else:
+        placed = team.each(lambda member: first.on_current_device() if member else first)
+
+    def settle(member: int) -> None:
+        _ = placed[member].struct
+        team.devices[member].synchronize()  # other GPUs copy from this one
+        free_unused()
+
+    team.each(settle)
+    return placed
 
 
 def divide_reads(

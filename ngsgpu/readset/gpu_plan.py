@@ -15,8 +15,7 @@ from ngsgpu.io.gpu.records import CHUNK_BYTES, MIN_CHUNK
 STEPS: Final = ("building", "working")
 """Steps of a stage that builds tables, and works with them."""
 
-UNDIVIDED: Final = "reads before they are divided"
-_OF_READS: Final = {"reads", "qualities", "planes"}
+ARRIVED: Final = "reads before they are in their places"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,8 +25,9 @@ class TeamPlan(MemoryPlan):
     Attributes:
         reading: bytes for reading, in addition to the reads, before everything else; 0 if that is
             done.
-        divided_over: GPUs that have a share of the reads and the tables each, which those
-            allocations are; 1 where every GPU has all of them.
+        divided_over: GPUs that have a share of the tables each, which that allocation is; 1 where
+            every GPU has all of them.
+        reads_divided: whether they have a share of the reads each, too.
         divided_tables: bytes of the tables that are divided.
     """
 
@@ -36,7 +36,13 @@ class TeamPlan(MemoryPlan):
 
     reading: int = 0
     divided_over: int = 1
+    reads_divided: bool = False
     divided_tables: int = 0
+
+    @property
+    def over_bus(self) -> bool:
+        """Whether kernels read data on the host again and again."""
+        return bool(self.moved)
 
     @property
     def reads(self) -> int:
@@ -66,30 +72,34 @@ class TeamPlan(MemoryPlan):
     @property
     def arena(self) -> int:
         """GPU memory except for the reads, and for what is divided."""
-        beside = {"reads", "rounding", UNDIVIDED} | ({"tables"} if self.divided_over > 1 else set())
+        beside = {"reads", "rounding", ARRIVED} | ({"tables"} if self.divided_over > 1 else set())
         return peak_bytes(
             own for own in self.allocations if own.name not in beside and not own.on_host
         )
 
-    def divided(self, gpus: int) -> Self:
-        """The plan of one of several GPUs over which the reads and the tables are divided.
+    def divided(self, gpus: int, *, reads: bool = True, arrived: int = 0) -> Self:
+        """The plan of one of several GPUs over which the tables, and the reads, are divided.
 
         Args:
-            gpus: how many; 1 changes nothing.
+            gpus: how many; with 1 nothing is.
+            reads: whether the reads are divided, too.
+            arrived: bytes that the reads take before they are in their places, in addition.
         """
+        before = (Allocation(ARRIVED, arrived, ("placing",)),) if arrived else ()
         if gpus == 1:
-            return self
+            return replace(self, allocations=(*self.allocations, *before))
         sizes = {own.name: own.bytes + ALIGNMENT * own.arrays for own in self.allocations}
         shares = tuple(
-            replace(own, bytes=share_bytes(sizes[own.name], gpus)) if own.arrays else own
+            replace(own, bytes=share_bytes(sizes[own.name], gpus))
+            if own.arrays and (reads or own.name == "tables")
+            else own
             for own in self.allocations
         )
-        # The first GPU has all reads before they are divided.
-        reads = sum(own.bytes for own in self.allocations if own.name in _OF_READS)
         return replace(
             self,
-            allocations=(*shares, Allocation(UNDIVIDED, reads, ("dividing",))),
+            allocations=(*shares, *before),
             divided_over=gpus,
+            reads_divided=reads,
             divided_tables=sizes["tables"],
         )
 
@@ -108,7 +118,8 @@ class TeamPlan(MemoryPlan):
             f"{', '.join(parts)}{where}{', '.join(self.moved)}"
         )
         if self.divided_over > 1:
-            line += f"; reads and tables are divided over {self.divided_over} GPUs"
+            what = "reads and tables" if self.reads_divided else "tables"
+            line += f"; {what} are divided over {self.divided_over} GPUs"
         return line
 
     def document(self) -> dict[str, Any]:
@@ -122,6 +133,7 @@ class TeamPlan(MemoryPlan):
             f"{self.WORK}_bytes": self.working,
             "host_bytes": self.host,
             "divided_over": self.divided_over,
+            "reads_divided": self.reads_divided,
         }
 
 

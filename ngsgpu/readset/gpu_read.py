@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -35,6 +36,7 @@ from ngsgpu.io.text.sample import ReadSample
 from ngsgpu.readset.gpu import DeviceReadSet
 from ngsgpu.readset.gpu_pack import Growing, Packer
 from ngsgpu.readset.gpu_plan import chunk_bytes_within
+from ngsgpu.readset.qualities import MoreLevelsError
 from ngsgpu.readset.readset import MAX_READS, ReadSetBuilder
 
 logger = logging.getLogger("ngsgpu")
@@ -92,8 +94,11 @@ def read_to_device(
     keep_bytes: int = 0,
     sample: ReadSample | None = None,
     advance: Callable[[int], None] = lambda reads: None,
+    devices: Sequence[int] | None = None,
 ) -> DeviceInput:
     """Read lanes into a read set on the current GPU; equal to what ``ReadSetBuilder`` makes.
+
+    A read set that is a large part of the GPU is divided over several, if they are given.
 
     Args:
         lanes: what to read, all with mates or all without.
@@ -107,6 +112,7 @@ def read_to_device(
             inflate again.
         sample: gets the sample of the reads.
         advance: called with the number of reads packed since the last call.
+        devices: numbers of GPUs that ``can_spread``, the current one first.
 
     Raises:
         InputError: a file cannot be read, opened or understood; the same as the CPU's reader's.
@@ -116,12 +122,16 @@ def read_to_device(
         chunk_bytes = chunk_bytes_within(memory, chunk_bytes)
     sample = sample or ReadSample()
     try:
-        with cuda_errors("reading the input to the GPU"):
-            reader = _Reader(
-                lanes, quality_bits, phred_offset, threads, chunk_bytes, sample, advance
-            )
-            reader.host_cache = HostCache(keep_bytes)
-            return reader.read()
+        for by_level in (True, False):
+            with cuda_errors("reading the input to the GPU"), suppress(MoreLevelsError):
+                reader = _Reader(
+                    lanes, quality_bits, phred_offset, threads, chunk_bytes, sample, advance,
+                    by_level, devices,
+                )  # fmt: skip
+                reader.host_cache = HostCache(keep_bytes)
+                return reader.read()
+            del reader
+            sample.clear()
     except (IrregularInputError, InputError) as reason:
         say_read_by_cpu(reason)
     sample.clear()
@@ -130,6 +140,7 @@ def read_to_device(
         quality_bits=quality_bits,
         phred_offset=33 if phred_offset == "auto" else phred_offset,
         threads=threads,
+        by_level=True,
     )
     for lane in lanes:
         for mates in lane.batches(
@@ -189,6 +200,8 @@ class _Reader:
         chunk_bytes: int,
         sample: ReadSample,
         advance: Callable[[int], None],
+        by_level: bool,
+        devices: Sequence[int] | None,
     ) -> None:
         import cupy
 
@@ -203,6 +216,8 @@ class _Reader:
         self._packer = Packer(
             quality_bits=quality_bits,
             phred_offset=64 if phred_offset == 64 else 33,
+            by_level=by_level,
+            devices=devices,
         )
         self._bad_pair = no_bad_pair()
         self._empty: list[str] = []

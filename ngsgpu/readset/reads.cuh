@@ -2,12 +2,14 @@
 #pragma once
 #include "ngsgpu/readset/gpu.structs"
 
-// Kernels that look at reads all the time are compiled a second time for the most frequent ones:
-// all of one length, a byte for each quality.
+// Kernels that look at reads all the time are compiled again for the most frequent ones: all of one
+// length, a byte or two bits for each quality.
 #ifdef EQUAL_READS
 constexpr bool ALWAYS_EQUAL = true;
+constexpr int EQUAL_BITS = EQUAL_READS;
 #else
 constexpr bool ALWAYS_EQUAL = false;
+constexpr int EQUAL_BITS = 8;
 #endif
 
 __device__ __forceinline__ bool are_equal(const Reads& reads) {
@@ -24,13 +26,14 @@ __device__ __forceinline__ int64_t plane_start(const Reads& reads, int64_t read)
 }
 
 __device__ __forceinline__ int64_t quality_start(const Reads& reads, int64_t read) {
-    if (ALWAYS_EQUAL) return read * reads.uniform_length;
-    if (are_equal(reads)) return read * ((reads.uniform_length * reads.quality_bits + 7) >> 3);
+    const int64_t bits = ALWAYS_EQUAL ? EQUAL_BITS : reads.quality_bits;
+    if (are_equal(reads)) return read * ((reads.uniform_length * bits + 7) >> 3);
     return reads.quality_start[read];
 }
 
 __device__ __forceinline__ int quality_code(const uint8_t* qualities, int bits, int position) {
-    if (ALWAYS_EQUAL || bits == 8) return qualities[position];
+    if (ALWAYS_EQUAL) bits = EQUAL_BITS;
+    if (bits == 8) return qualities[position];
     if (bits == 0) return 0;
     const int bit = position * bits;
     return (qualities[bit >> 3] >> (bit & 7)) & ((1 << bits) - 1);

@@ -21,6 +21,7 @@ from ngsgpu.io.text.batch import RecordBatch
 from ngsgpu.pool import working
 from ngsgpu.readset import cpu
 from ngsgpu.readset.cpu import ReadArrays
+from ngsgpu.readset.qualities import LEVEL_BITS, Levels, SeenScores, codes_of, widened
 
 _Scalar = TypeVar("_Scalar", bound=np.generic)
 
@@ -54,6 +55,7 @@ class ReadSet:
         paired: whether reads 2p and 2p + 1 are mates.
         min_length: shortest read, in bases; 0 without reads.
         max_length: longest read, in bases; 0 without reads.
+        levels: Phred scores of the quality codes, if these are all that occur.
     """
 
     arrays: ReadArrays
@@ -63,6 +65,7 @@ class ReadSet:
     paired: bool
     min_length: int
     max_length: int
+    levels: Levels = ()
 
     @property
     def nbytes(self) -> int:
@@ -129,12 +132,17 @@ class ReadSet:
 
 
 class _Packed(NamedTuple):
-    """A batch of reads; arrays as in ``ReadArrays`` and ``AmbiguousBases``."""
+    """A batch of reads; arrays as in ``ReadArrays`` and ``AmbiguousBases``.
+
+    ``unknown`` is the number of qualities that are none of the levels.
+    """
 
     mates: tuple[RecordBatch, ...]
     lengths: NDArray[np.int32]
     planes: NDArray[np.uint64]
     qualities: NDArray[np.uint8]
+    levels: Levels
+    unknown: int
     ambiguous: tuple[NDArray[np.uint32], NDArray[np.int32]] | None
 
 
@@ -146,6 +154,7 @@ class ReadSetBuilder:
         quality_bits: 8, 2, 1 or 0 bits per quality; always 0 for FASTA.
         phred_offset: offset of the quality characters.
         threads: packing threads.
+        by_level: keep 2 bits of 8 where there are so few levels that nothing is lost.
 
     Attributes:
         reads: number of reads so far.
@@ -155,7 +164,13 @@ class ReadSetBuilder:
     """
 
     def __init__(
-        self, *, paired: bool, quality_bits: int = 8, phred_offset: int = 33, threads: int = 1
+        self,
+        *,
+        paired: bool,
+        quality_bits: int = 8,
+        phred_offset: int = 33,
+        threads: int = 1,
+        by_level: bool = False,
     ) -> None:
         self.paired = paired
         self.quality_bits = quality_bits
@@ -166,6 +181,8 @@ class ReadSetBuilder:
         self.longest = 0
         self.nbytes = 0
         self._with_qualities = quality_bits > 0
+        self._by_level = by_level and quality_bits == 8
+        self._levels: Levels = ()
         self._fasta: bool | None = None
         self._lengths: list[NDArray[np.int32]] = []
         self._planes: list[NDArray[np.uint64]] = []
@@ -212,10 +229,34 @@ class ReadSetBuilder:
                     "correct the lanes or chromosomes in groups",
                 )
             self._check_format(mates)
+            if self._by_level:
+                self._find_levels(mates)
             yield mates, reads
             reads += count
 
+    def _find_levels(self, mates: Sequence[RecordBatch]) -> None:
+        """Decide by the first batch whether qualities take a byte each."""
+        self._by_level = False
+        seen = SeenScores(self.phred_offset)
+        for batch in mates:
+            seen.add(batch)
+        if seen.levels:
+            self.quality_bits, self._levels = LEVEL_BITS, seen.levels
+
     def _take(self, packed: _Packed) -> None:
+        if packed.unknown and self._levels:
+            pieces = zip(self._qualities, self._lengths, strict=True)
+            narrow = sum(map(len, self._qualities))
+            self._qualities = [widened(*piece, self._levels) for piece in pieces]
+            self.nbytes += sum(map(len, self._qualities)) - narrow
+            self.quality_bits, self._levels = 8, ()
+        if packed.unknown:
+            # Of which the first read is the next one.
+            packed = self._pack((packed.mates, self.reads))
+        elif packed.levels != self._levels:
+            packed = packed._replace(
+                qualities=widened(packed.qualities, packed.lengths, packed.levels)
+            )
         self._lengths.append(packed.lengths)
         self._planes.append(packed.planes)
         self._qualities.append(packed.qualities)
@@ -229,13 +270,17 @@ class ReadSetBuilder:
     def _pack(self, task: tuple[tuple[RecordBatch, ...], int]) -> _Packed:
         """Pack mates whose first read has a number."""
         mates, first_read = task
+        levels = self._levels
+        # Another thread may find that a byte is needed.
+        bits = LEVEL_BITS if levels else self.quality_bits
+        unknown = np.zeros(1, dtype=np.int64)
         step = len(mates)
         lengths = np.empty(len(mates[0]) * step, dtype=np.int32)
         for mate, batch in enumerate(mates):
             _check_lengths(batch)
             lengths[mate::step] = batch.seq_len
         plane_starts = _starts(2 * ((lengths.astype(np.int64) + 63) >> 6))
-        quality_starts = _starts((lengths.astype(np.int64) * self.quality_bits + 7) >> 3)
+        quality_starts = _starts((lengths.astype(np.int64) * bits + 7) >> 3)
         planes = np.zeros(plane_starts[-1], dtype=np.uint64)
         qualities = np.zeros(quality_starts[-1], dtype=np.uint8)
         ambiguous = 0
@@ -246,8 +291,8 @@ class ReadSetBuilder:
                 # Not looked at without qualities, but it has to be an array.
                 batch.seq_start if batch.qual_start is None else batch.qual_start,
                 self.phred_offset,
-                cpu.QUALITY_BINS[self.quality_bits],
-                self.quality_bits,
+                codes_of(bits, levels),
+                bits,
                 first_read + mate,
                 step,
                 lengths,
@@ -256,9 +301,10 @@ class ReadSetBuilder:
                 mate,
                 planes,
                 qualities,
+                unknown,
             )
         found = _list_ambiguous(mates, first_read, ambiguous) if ambiguous else None
-        return _Packed(mates, lengths, planes, qualities, found)
+        return _Packed(mates, lengths, planes, qualities, levels, int(unknown[0]), found)
 
     def _check_format(self, mates: Sequence[RecordBatch]) -> None:
         """Keep no qualities of FASTA; refuse it together with FASTQ whose qualities are kept."""
@@ -307,7 +353,7 @@ class ReadSetBuilder:
             positions=_joined([positions for _, positions in self._ambiguous], np.int32),
         )
         self._lengths, self._planes, self._qualities, self._ambiguous = [], [], [], []
-        return ReadSet(arrays, ambiguous, self.reads, bases, self.paired, low, high)
+        return ReadSet(arrays, ambiguous, self.reads, bases, self.paired, low, high, self._levels)
 
 
 def _starts(sizes: NDArray[np.int64]) -> NDArray[np.int64]:

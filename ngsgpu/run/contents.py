@@ -19,6 +19,7 @@ from ngsgpu.io.compress.members import ERRORS
 from ngsgpu.io.compress.source import is_compressed, unpacked_size
 from ngsgpu.io.inputs import ReadFiles
 from ngsgpu.io.text.reader import PhredOffset
+from ngsgpu.readset.qualities import SeenScores
 from ngsgpu.run.options import Contents, RunOptions, chunk_bytes_within
 
 COUNTED_BYTES: Final = 1 << 28
@@ -74,10 +75,11 @@ def contents_of(
     """
     reads = bases = longest = inflated = 0
     estimated = False
+    seen = SeenScores(64 if phred_offset == 64 else 33)
     for lane in lanes:
         text = lanes_text([lane])
         most = None if text <= counted_bytes else min(SAMPLED_BYTES, counted_bytes)
-        found = _begin_of(lane, options, phred_offset, most)
+        found = _begin_of(lane, options, phred_offset, most, seen)
         factor = 1.0
         if most is not None and found.inflated >= most:
             factor, estimated = max(1.0, text / found.inflated), True
@@ -86,12 +88,23 @@ def contents_of(
         longest = max(longest, found.longest)
         if any(map(is_compressed, lane.inputs)):
             inflated += round(factor * found.inflated)
-    paired = lanes[0].paired
-    return Contents(reads, bases, longest, paired, estimated=estimated, inflated=inflated)
+    return Contents(
+        reads,
+        bases,
+        longest,
+        lanes[0].paired,
+        estimated=estimated,
+        inflated=inflated,
+        quality_bits=seen.bits,
+    )
 
 
 def _begin_of(
-    lane: ReadFiles, options: RunOptions, phred_offset: PhredOffset, most: int | None
+    lane: ReadFiles,
+    options: RunOptions,
+    phred_offset: PhredOffset,
+    most: int | None,
+    seen: SeenScores,
 ) -> Contents:
     """Contents of the first bytes of a lane, at least ``most`` if it has them; ``inflated``: all.
 
@@ -108,6 +121,7 @@ def _begin_of(
     for mates in batches:
         for batch in mates:
             reads += len(batch)
+            seen.add(batch)
             bases += int(batch.seq_len.sum(dtype=np.int64))
             longest = max(longest, int(batch.seq_len.max(initial=0)))
             text += len(batch.text)

@@ -59,7 +59,7 @@ def plan_free_memory(
         found.bases,
         found.longest,
         paired=found.paired,
-        quality_bits=parameters.quality_bits,
+        quality_bits=min(parameters.quality_bits, found.quality_bits),
     )
     budget = gpu_memory(options.gpu_memory).budget
     plan = plan_team(
@@ -102,7 +102,7 @@ class GpuRun(StagedRun[P]):
             InputError: an input cannot be read.
             DeviceError: CUDA fails.
         """
-        sample = ReadSample()
+        sample, team = ReadSample(), Team(self.options.gpus)
         text = sum(unpacked_size(path) for lane in lanes for path in lane.inputs)
         kept = self.options.kept_bytes
         try:
@@ -117,6 +117,7 @@ class GpuRun(StagedRun[P]):
                     keep_bytes=kept if text <= kept else 0,
                     sample=sample,
                     advance=stage.advance,
+                    devices=[one.id for one in team.devices] if are_linked(team) else None,
                 )
             self.reads, self.layouts = found.reads, found.layouts
             self.look_at(sample, lanes)

@@ -108,6 +108,7 @@ class Contents:
         read_bytes: size of the read set; None if it is not known yet.
         estimated: whether the numbers are estimates.
         inflated: bytes of text in compressed inputs; 0 if it is not known.
+        quality_bits: bits that a quality takes if nothing is to be lost.
     """
 
     reads: int
@@ -117,13 +118,16 @@ class Contents:
     read_bytes: int | None = None
     estimated: bool = False
     inflated: int = 0
+    quality_bits: int = 8
 
     def times(self, factor: float) -> Contents:
         """The approximate contents of the same reads, repeated."""
         reads, bases = round(factor * self.reads), round(factor * self.bases)
         read_bytes = None if self.read_bytes is None else round(factor * self.read_bytes)
         estimated = self.estimated or factor > 1
-        return Contents(reads, bases, self.longest, self.paired, read_bytes, estimated)
+        return replace(
+            self, reads=reads, bases=bases, read_bytes=read_bytes, estimated=estimated, inflated=0
+        )
 
     def number(self, unit: str) -> int:
         """The number of ``reads`` or ``pairs``."""
@@ -147,7 +151,7 @@ class Contents:
         if self.read_bytes is not None:
             return self.read_bytes
         planes = self.reads * 2 * words_for(self.longest) * 8
-        return planes + -(-self.bases * quality_bits // 8)
+        return planes + -(-self.bases * min(quality_bits, self.quality_bits) // 8)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,7 +179,8 @@ class ReadSetPlan(HostPlan):
         remedies = []
         if self.table_bytes and self.tables - -(-surplus // self.table_bytes) >= self.least_tables:
             remedies.append(f"`hashes={self.tables - -(-surplus // self.table_bytes)}`")
-        if self.quality_bits == 8 and self.contents.bases * 3 // 4 >= surplus:
+        bits = min(self.quality_bits, self.contents.quality_bits)
+        if bits == 8 and self.contents.bases * 3 // 4 >= surplus:
             remedies.append("`quality_bits=2`")
         about = ABOUT if self.contents.estimated else ""
         return HostPlan.refusal(replace(self, about=about, remedies=tuple(remedies)))

@@ -283,6 +283,7 @@ class CpuRun(StagedRun[P]):
             quality_bits=self.parameters.quality_bits,
             phred_offset=self.offset,
             threads=self.options.threads,
+            by_level=True,
         )
         sample = ReadSample()
 

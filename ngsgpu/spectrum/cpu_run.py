@@ -132,7 +132,7 @@ def correct_on_cpu(
         bases_per_task: nor does this.
         advance: called with the number of reads corrected since the last call.
     """
-    scores = scores_of_codes(reads.arrays.quality_bits)
+    scores = scores_of_codes(reads.arrays.quality_bits, reads.levels)
     rules = parameters.search_rules(kmer)
     rule = RULES[parameters.rule]
     spaces = Shared(cpu.Workspace.allocate(reads.max_length) for _ in range(threads))

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from ngsgpu.device.arena import ALIGNMENT
@@ -20,8 +21,8 @@ from ngsgpu.device.spread import share_bytes
 from ngsgpu.kmers.gpu import row_bytes
 from ngsgpu.kmers.kept import kept_bytes
 from ngsgpu.readset.gpu import ReadMemory, divided_bytes
-from ngsgpu.readset.gpu_divided import whole_or_divided
-from ngsgpu.readset.gpu_plan import UNDIVIDED, TeamPlan, reading_bytes
+from ngsgpu.readset.gpu_divided import Arrived, plan_for_team
+from ngsgpu.readset.gpu_plan import ARRIVED, TeamPlan
 from ngsgpu.run.gpu_run import plan_free_memory
 from ngsgpu.spectrum.gpu import MOST_ROWS, filter_words, table_bytes
 from ngsgpu.spectrum.gpu_correct import (
@@ -96,7 +97,7 @@ class Demand:
         host_budget: pinned host memory budget in bytes.
         blocks: that a GPU runs at a time.
         gpus: how many.
-        on_first: whether the first one has the reads already.
+        arrived: where the reads are.
     """
 
     reads: ReadMemory
@@ -106,20 +107,27 @@ class Demand:
     host_budget: int
     blocks: int
     gpus: int = 1
-    on_first: bool = True
+    arrived: Arrived = "first"
 
 
-def plan_gpu(demand: Demand, divided_over: int = 1) -> SpectrumGpuPlan:
+def plan_gpu(
+    demand: Demand, divided_over: int = 1, reads_divided: bool = True, arrived: int = 0
+) -> SpectrumGpuPlan:
     """Plan the memory of a GPU.
 
     Args:
         demand: what for.
-        divided_over: GPUs over which the reads and the table are divided.
+        divided_over: GPUs over which the table is divided.
+        reads_divided: whether the reads are, too.
+        arrived: bytes that the reads take before they are in their places, in addition.
 
     Raises:
         DeviceMemoryError: neither suffices; the message states how much is needed and available.
     """
-    return first_fitting(_plan(demand, moved, divided_over) for moved in _placements(demand.reads))
+    return first_fitting(
+        _plan(demand, moved, divided_over, reads_divided, arrived)
+        for moved in _placements(demand.reads)
+    )
 
 
 def plan_team(demand: Demand, *, linked: bool) -> SpectrumGpuPlan:
@@ -132,8 +140,8 @@ def plan_team(demand: Demand, *, linked: bool) -> SpectrumGpuPlan:
     Raises:
         DeviceMemoryError: the memory does not suffice.
     """
-    return whole_or_divided(
-        lambda: plan_gpu(demand), lambda: plan_gpu(demand, demand.gpus), linked=linked
+    return plan_for_team(
+        partial(plan_gpu, demand), demand.reads, demand.gpus, linked=linked, arrived=demand.arrived
     )
 
 
@@ -141,7 +149,7 @@ def plan_for_this_gpu(
     run: SpectrumPlan, parameters: SpectrumParameters, options: RunOptions
 ) -> SpectrumGpuPlan:
     """Plan a run on the current GPU from its free memory; see ``plan_free_memory``."""
-    found, limit = run.contents, options.gpu_memory
+    found = run.contents
 
     def plan(
         reads: ReadMemory,
@@ -160,7 +168,7 @@ def plan_for_this_gpu(
             host_budget=host_budget,
             blocks=most_blocks(),
             gpus=gpus,
-            on_first=reads.total + reading_bytes(found.paired, limit, budget) <= budget,
+            arrived="host",
         )
         return plan_team(demand, linked=linked)
 
@@ -175,17 +183,25 @@ def _placements(reads: ReadMemory) -> Iterator[tuple[Movable, ...]]:
     yield ("qualities", "planes")
 
 
-def _plan(demand: Demand, moved: tuple[Movable, ...], divided_over: int) -> SpectrumGpuPlan:
+def _plan(
+    demand: Demand,
+    moved: tuple[Movable, ...],
+    divided_over: int,
+    reads_divided: bool,
+    arrived: int,
+) -> SpectrumGpuPlan:
     """The plan for a placement of the reads; it may be too large."""
     reads, gpus = demand.reads, demand.gpus
     on_host = reads.on_host(moved)
-    own = there = reads.total - on_host
+    own = reads.total - on_host
     keys = demand.bases // USUAL_COVERAGE
     bloom = demand.parameters.filter == "bloom"
     whole = tables = 8 * filter_words(keys) if bloom else table_bytes(keys)
     if divided_over > 1:
         whole += ALIGNMENT
-        own, tables = share_bytes(divided_bytes(there), gpus), share_bytes(whole, gpus)
+        tables = share_bytes(whole, gpus)
+        if reads_divided:
+            own = share_bytes(divided_bytes(own), gpus)
     rest = max(0, demand.budget - own - ROUNDING_BYTES - SPARE_BYTES)
     beside = max(0, rest - tables)
     kept, rows = _counting(demand, keys, beside if divided_over > 1 else rest, beside)
@@ -207,8 +223,8 @@ def _plan(demand: Demand, moved: tuple[Movable, ...], divided_over: int) -> Spec
     ]
     if not kept:
         allocations.append(Allocation("counted k-mers", 0, on_host=True))
-    if divided_over > 1 and demand.on_first:
-        allocations.append(Allocation(UNDIVIDED, there, ("dividing",)))
+    if arrived:
+        allocations.append(Allocation(ARRIVED, arrived, ("placing",)))
     allocations += others
     return SpectrumGpuPlan(
         doing=f"correcting {reads.reads:,} reads by their k-mers",
@@ -219,6 +235,7 @@ def _plan(demand: Demand, moved: tuple[Movable, ...], divided_over: int) -> Spec
         budget=demand.budget,
         host_budget=demand.host_budget,
         divided_over=divided_over,
+        reads_divided=divided_over > 1 and reads_divided,
         divided_tables=whole if divided_over > 1 else 0,
     )
 

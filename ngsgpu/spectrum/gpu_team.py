@@ -25,7 +25,13 @@ from ngsgpu.kmers.params import MAX_COUNT
 from ngsgpu.pool import Shared, working
 from ngsgpu.readset import ReadSet
 from ngsgpu.readset.gpu import DeviceReadSet, ReadMemory
-from ngsgpu.readset.gpu_divided import are_linked, budget_with_reads, common_arena, place_reads
+from ngsgpu.readset.gpu_divided import (
+    are_linked,
+    budget_with_reads,
+    common_arena,
+    place_reads,
+    where,
+)
 from ngsgpu.run.options import RunOptions
 from ngsgpu.spectrum.cpu_run import RULES, SpectrumCorrections
 from ngsgpu.spectrum.gpu import (
@@ -95,7 +101,7 @@ class SpectrumTeam:
         """Plan, allocate all memory, and copy, move or divide the reads accordingly.
 
         Args:
-            reads: on the host, or on the first GPU.
+            reads: on the host, on the first GPU, or divided.
 
         Returns:
             The reads as the first GPU has them.
@@ -109,8 +115,8 @@ class SpectrumTeam:
         placed = place_reads(reads, team, plan, plan.moved_reads)
         if plan.divided_over > 1:
             self._in_common = common_arena(plan, team)
-        self._held = team.each(lambda member: self._hold(member, placed))
-        return placed
+        self._held = team.each(lambda member: self._hold(placed[member]))
+        return placed[0]
 
     def _planned(self, reads: ReadSet | DeviceReadSet) -> SpectrumGpuPlan:
         team, limit = self._team, self._options.gpu_memory
@@ -126,18 +132,12 @@ class SpectrumTeam:
             host_budget=self._options.budget,
             blocks=min(team.each(lambda member: most_blocks())),
             gpus=len(team),
-            on_first=isinstance(reads, DeviceReadSet),
+            arrived=where(reads),
         )
         return plan_team(demand, linked=are_linked(team))
 
-    def _hold(self, member: int, placed: DeviceReadSet) -> _Held:
-        """Place the reads on a GPU, and allocate the memory for everything else."""
-        reads = placed if member == 0 else placed.on_current_device()
-        # First, lest it take a little of what has been moved.
-        free_unused()
-        # Made here, since it outlives the arena.
-        _ = reads.struct
-        self._team.devices[member].synchronize()  # other GPUs copy from this one
+    def _hold(self, reads: DeviceReadSet) -> _Held:
+        """Allocate the memory of a GPU for everything but its reads."""
         return _Held(reads, Arena(self.plan.arena))
 
     def count(self, k: int, advance: Advance = lambda kmers: None) -> NDArray[np.int64]:
@@ -291,5 +291,5 @@ class SpectrumTeam:
                 rule=RULES[parameters.rule],
                 mutations=parameters.mutations,
                 trim=trim,
-                scores=scores_of_codes(held.reads.quality_bits),
+                scores=scores_of_codes(held.reads.quality_bits, held.reads.levels),
             )

@@ -135,7 +135,7 @@ def _record(
     forests = Forests(no_trees(0), no_trees(0), fixed_coverage(coverage))
     samples = Samples.allocate(rows, every)
     space = Workspace.allocate(
-        reads.max_length, parameters.minhash.hashes, parameters.margin, forests, samples
+        reads.max_length, parameters.minhash.tables, parameters.margin, forests, samples
     )
     rules = observed_rules(reads, tables, parameters, coverage)
     anchors = anchors_in_bucket_order(reads, tables)

@@ -60,10 +60,10 @@ def test_little_memory_changes_nothing(
         assert pool.used <= run.plan.total <= budget
         run.build_tables(tables.append)
         assert gpus.host_bytes <= run.plan.host
-        assert (gpus.host_bytes > 0) == (run.plan.host > 0)
+        assert (gpus.host_bytes > 0) == run.plan.over_bus
         found = run.correct(corrected.append)
     assert_equal(found, expected)
-    assert sum(tables) == parameters.minhash.hashes
+    assert sum(tables) == parameters.minhash.tables
     assert sum(corrected) == reads.reads
     assert pool.peak <= budget
     del run
@@ -84,7 +84,7 @@ def test_several_gpus_and_batches_change_nothing(
     fake.install(monkeypatch)
     on_gpu = seed % 2 == 1
     given = DeviceReadSet.from_host(reads) if on_gpu else reads
-    memory = budget_for(["slots", "qualities"][seed // 2], ReadMemory.of(reads), parameters)
+    memory = budget_for(["results", "qualities"][seed // 2], ReadMemory.of(reads), parameters)
     corrected: list[int] = []
     with GpuCorrection(
         given, parameters, COVERAGE, gpu_memory=memory, gpus=gpus, batches=SMALL
@@ -119,7 +119,7 @@ def test_each_of_linked_gpus_builds_some_tables(
         assert all(pool.peak <= run.plan.total for pool in fake.pools)
         found = run.correct()
     assert_equal(found, expected)
-    assert sum(tables) == parameters.minhash.hashes
+    assert sum(tables) == parameters.minhash.tables
 
 
 @pytest.mark.parametrize("on_gpu", [False, True])
@@ -147,7 +147,7 @@ def test_gpus_with_memory_in_common(
         found = run.correct(corrected.append)
     assert_equal(found, expected)
     # Together, not each of them.
-    assert sum(tables) == parameters.minhash.hashes
+    assert sum(tables) == parameters.minhash.tables
     assert sum(corrected) == reads.reads
     assert all(pool.peak <= budget for pool in gpus.pools)
 
@@ -186,11 +186,10 @@ def first_time(holds: Refusal) -> Refusal:
 
 
 def refusals(reads: ReadSet) -> dict[str, Refusal]:
-    """What to refuse at each step: the arena, thrust's scratch, edits and workspace."""
-    count = reads.reads
+    """What to refuse at each step: the arena, keys, edits and workspace."""
     return {
         "taking GPU memory": lambda size: size > 100 << 20,
-        "building tables": lambda size: size == 16 * count + count // 2,
+        "building tables": lambda size: size == 8 * reads.reads,
         "preparing the correction": lambda size: size > 1 << 20,
     }
 
@@ -223,7 +222,7 @@ def test_memory_that_runs_out_once(
     with caplog.at_level(logging.WARNING):
         found = run_refusing(gpus, step, first_time(refusals(reads)[step]), tables.append)
     assert_equal(found, expected)
-    assert sum(tables) == parameters.minhash.hashes
+    assert sum(tables) == parameters.minhash.tables
     assert [record.message.partition(":")[0] for record in caplog.records] == [step]
     gc.collect()
     assert (gpus.pools[0].used, gpus.host_bytes) == (0, 0)
@@ -313,7 +312,7 @@ def test_reads_that_do_not_fit_stay_on_the_host(
     assert_equal(found, expected)
     assert any("leaving them on the host" in record.message for record in caplog.records)
     assert any(
-        re.match(r"GPU memory: .*: slots, .*qualities, planes$", record.message)
+        re.match(r"GPU memory: .*: results, .*qualities, planes$", record.message)
         for record in caplog.records
     )
 

@@ -54,7 +54,7 @@ def test_thresholds_of_the_description() -> None:
 
 def test_length_of_kmers() -> None:
     def chosen(**given: Any) -> int | None:
-        return CorrectionParameters(**given).for_reads(1 << 30).minhash.kmer
+        return CorrectionParameters(**given).for_reads(1, 1 << 30).minhash.kmer
 
     assert chosen() == 17
     assert chosen(classic=True) == 20, "as CARE"

@@ -159,7 +159,7 @@ def test_reading_ends_when_the_reads_cannot_fit(
 
     monkeypatch.setattr(ReadSetBuilder, "add_all", counted)
     # As if reads took very much.
-    monkeypatch.setattr("ngsgpu.minhash.tables.ENTRY_BYTES", 1 << 14)
+    monkeypatch.setattr("ngsgpu.minhash.tables.entry_bytes", lambda *_: 1 << 14)
     monkeypatch.setattr("ngsgpu.minhash.ends.planned_bytes", lambda reads, *_: reads << 19)
     total = 2 * len(first)
     nothing = Contents(0, 0, 100, paired=True)

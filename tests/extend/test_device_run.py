@@ -7,7 +7,6 @@ import gzip
 import json
 import sys
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -29,7 +28,7 @@ from ngsgpu.extend import (
 from ngsgpu.extend.gpu_plan import BATCH_BYTES, ExtensionGpuPlan
 from ngsgpu.minhash.ends import build_end_tables
 from ngsgpu.minhash.ends_gpu import build_end_tables_on_gpu
-from ngsgpu.readset import ReadSet
+from ngsgpu.readset import ReadSet, gpu_divided
 from ngsgpu.readset.gpu import DeviceReadSet, ReadMemory
 from ngsgpu.run.again import sections
 from tests.support.extend.data import INSERT, simulated_pairs, write_pairs
@@ -148,8 +147,7 @@ def test_gpus_with_memory_in_common(
     inputs = [first], [second]
     expected = run(inputs, tmp_path / "cpu")
     fakes = fake(inputs, monkeypatch, gpus, linked=True)
-    always = partial(gpu_plan.whole_or_divided, are_divided=True)
-    monkeypatch.setattr(gpu_plan, "whole_or_divided", always)
+    monkeypatch.setattr(gpu_divided, "divisions", lambda gpus, linked: [(gpus, True)])
     for module in (gpu_plan, gpu_run):
         monkeypatch.setattr(module, "MAX_PAIRS", 64, raising=False)
         monkeypatch.setattr(module, "MIN_PAIRS", 64)
@@ -189,12 +187,48 @@ def test_data_are_divided_where_they_do_not_fit_on_each_gpu(
     assert divided.total <= 139 * gib < whole.total
     assert divided.reads + divided.tables < (whole.reads + whole.tables) / 3.9
     assert divided.line().endswith("divided over 4 GPUs")
-    # Without links, qualities stay on the host, or it is refused.
+    # Without links, qualities stay on the host, and then tables.
     least = whole.total - memory.qualities
     alone = plan(least, linked=False)
     assert (alone.divided_over, alone.moved) == (1, ["qualities"])
+    assert plan(139 * gib, linked=False).moved == ["qualities"]
+    assert plan(80 * gib, linked=False).moved == ["qualities", "2 of 4 tables"]
     with pytest.raises(DeviceError, match="takes"):
-        plan(139 * gib, linked=False)
+        plan(8 * gib, linked=False)
+
+
+@pytest.mark.parametrize(
+    ("gpus", "budget", "host", "divided", "moved"),
+    [
+        (1, 78, 110, (1, False), ["qualities", "1 of 4 tables"]),
+        (1, 139, 110, (1, False), []),
+        (2, 78, 240, (2, True), []),
+        (2, 139, 240, (1, False), []),
+        (4, 78, 240, (4, False), []),
+        (4, 139, 240, (1, False), []),
+        (8, 78, 240, (8, False), []),
+    ],
+)
+def test_human_pairs(
+    monkeypatch: pytest.MonkeyPatch,
+    gpus: int,
+    budget: int,
+    host: int,
+    divided: tuple[int, bool],
+    moved: list[str],
+) -> None:
+    """305 million pairs of 150 bases, of four levels of quality; GiB of GPUs and of the host."""
+    plain_batches(monkeypatch)
+    reads = 609_200_000
+    memory = ReadMemory.expected(reads, 150 * reads, 150, paired=True, quality_bits=2)
+    gib = 1 << 30
+    plan = gpu_plan.plan_team(
+        memory, ExtensionParameters(), gpus, linked=True, budget=budget * gib,
+        host_budget=host * gib,
+    )  # fmt: skip
+    assert (plan.divided_over, plan.reads_divided) == divided
+    assert plan.moved == moved
+    assert plan.total <= budget * gib and plan.host <= host * gib
 
 
 def small_gpu(
@@ -220,14 +254,21 @@ def plain_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ngsgpu.extend.gpu", gpu)
 
 
-def test_qualities_may_lie_on_the_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("tables", "on_host"), [(0, 0), (1, 1), (4, 4), (99, 4)])
+def test_data_may_lie_on_the_host(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tables: int, on_host: int
+) -> None:
+    """Qualities first, then tables, at last the bases."""
     first, second = write_pairs(tmp_path, simulated_pairs())
     inputs = [first], [second]
     expected = run(inputs, tmp_path / "cpu")
-    small_gpu(monkeypatch, inputs, 0)
+    memory = ReadMemory.of(fake(inputs, monkeypatch).reads)
+    less = tables * 16 * memory.reads if tables < 99 else 4 * 16 * memory.reads + memory.planes
+    small_gpu(monkeypatch, inputs, -less)
     assert run(inputs, tmp_path / "gpu", backend="cuda") == expected
     plan = json.loads((tmp_path / "gpu" / "stats").read_text())["gpu_memory"]
-    assert plan["host_bytes"] > 0
+    assert plan["tables_on_host"] == on_host
+    assert plan["reads_on_host"] == ["qualities", "planes"][: 2 if tables == 99 else 1]
 
 
 def test_batches_are_smaller_before_qualities_move(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -259,7 +300,7 @@ def test_too_little_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     first, second = write_pairs(tmp_path, simulated_pairs())
     inputs = [first], [second]
     expected = run(inputs, tmp_path / "cpu")
-    small_gpu(monkeypatch, inputs, -1)
+    small_gpu(monkeypatch, inputs, 0).pools[0].size = 1 << 20
     with pytest.raises(DeviceError, match="or use `backend='cpu'`"):
         run(inputs, tmp_path / "gpu", backend="cuda")
     assert not list((tmp_path / "gpu").iterdir())
@@ -289,15 +330,23 @@ def test_a_failure_on_the_way_leaves_nothing(
     [EndParameters(), EndParameters(kmer=32, window=70), EndParameters(8, 60, 2, 5)],
 )
 @pytest.mark.parametrize("lengths", [(80,), (40, 80, 100), (30,), ()])
+@pytest.mark.parametrize(("on_device", "parts"), [(None, 1), (None, 4), (1, 1), (0, 64)])
 def test_tables_are_those_of_the_cpu(
-    monkeypatch: pytest.MonkeyPatch, parameters: EndParameters, lengths: tuple[int, ...]
+    monkeypatch: pytest.MonkeyPatch,
+    parameters: EndParameters,
+    lengths: tuple[int, ...],
+    on_device: int | None,
+    parts: int,
 ) -> None:
     generator = np.random.default_rng(1)
     sizes = generator.choice(lengths, 60) if lengths else ()
     reads = ReadSet.from_sequences(["".join(generator.choice(list("ACGTN"), n)) for n in sizes])
     ExtendingGpus(reads).install(monkeypatch)
     expected = build_end_tables(reads, parameters)
-    found = build_end_tables_on_gpu(DeviceReadSet.from_host(reads), parameters)
-    assert found[2:] == expected[2:]
-    assert np.array_equal(found.entries, expected.entries)
+    found = build_end_tables_on_gpu(
+        DeviceReadSet.from_host(reads), parameters, on_device=on_device, parts=parts
+    )
+    assert found[3:] == expected[2:]
+    assert len(found.entries) == (on_device if on_device is not None else parameters.hashes)
+    assert np.array_equal(np.concatenate([found.entries, found.on_host]), expected.entries)
     assert np.array_equal(found.cells, expected.cells)

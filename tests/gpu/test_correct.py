@@ -12,9 +12,8 @@ from ngsgpu.correct import CorrectionParameters, MinhashParameters
 from ngsgpu.correct.cpu_run import correct_on_cpu
 from ngsgpu.minhash import build_tables
 from ngsgpu.readset import ReadSet
-from tests.support.correct.gpu_cases import correct_with_tables
+from tests.support.correct.gpu_cases import assert_tables_equal, correct_with_tables
 from tests.support.correct.random_reads import simulate
-from tests.support.minhash.slots import own_entries
 
 pytestmark = pytest.mark.gpu
 
@@ -44,15 +43,7 @@ def test_equals_the_cpu(seed: int) -> None:
 
     device_reads = DeviceReadSet.from_host(reads)
     device_tables = build_tables_on_gpu(device_reads, parameters.minhash)
-    assert device_tables.entries == tables.entries.tolist()
-    slots = device_tables.slots.get()
-    for table, entries in enumerate(device_tables.entries):
-        ids = device_tables.ids[table][: entries + 1].get()
-        assert np.array_equal(ids, tables.arrays.ids[table, : entries + 1])
-        assert np.array_equal(own_entries(ids, slots[:, table]), tables.arrays.slots[:, table])
-        assert np.array_equal(
-            device_tables.positions[table][:entries].get(), tables.arrays.positions[table, :entries]
-        )
+    assert_tables_equal(device_reads, device_tables, reads, tables)
     found = correct_with_tables(device_reads, device_tables, parameters, coverage)
     for field in fields(expected):
         if field.name in ("edits", "edit_start", "counters"):

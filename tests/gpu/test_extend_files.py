@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import json
 import random
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +24,7 @@ from ngsgpu.io.inputs import ReadFiles
 from ngsgpu.minhash.ends import build_end_tables
 from ngsgpu.minhash.ends_gpu import DeviceEndTables, build_end_tables_on_gpu
 from ngsgpu.minhash.params import EndParameters
-from ngsgpu.readset import ReadSet
+from ngsgpu.readset import ReadSet, gpu_divided
 from ngsgpu.readset.gpu import DeviceReadSet
 from tests.support.crowd import crowd
 from tests.support.extend.data import INSERT, Pairs, simulated_pairs, write_pairs
@@ -222,8 +221,8 @@ def test_several_gpus(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gpus: int, divided: bool
 ) -> None:
     crowd(monkeypatch)
-    always = partial(gpu_plan.whole_or_divided, are_divided=divided)
-    monkeypatch.setattr(gpu_plan, "whole_or_divided", always)
+    if divided:
+        monkeypatch.setattr(gpu_divided, "divisions", lambda gpus, linked: [(gpus, True)])
     for module in (gpu_plan, gpu_run):
         monkeypatch.setattr(module, "MIN_PAIRS", 64)
     monkeypatch.setattr(gpu_plan, "MAX_PAIRS", 64)

@@ -8,7 +8,6 @@ import random
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from ngsgpu.cli import main
@@ -25,13 +24,13 @@ from tests.support.correct.gpu_cases import (
     COVERAGE,
     NAMES,
     assert_equal,
+    assert_tables_equal,
     budget_for,
     divide_always,
     make_reads,
 )
 from tests.support.correct.random_reads import simulate, write_fastq
 from tests.support.crowd import crowd
-from tests.support.minhash.slots import own_entries
 
 pytestmark = pytest.mark.gpu
 
@@ -64,28 +63,13 @@ def test_little_memory_changes_nothing(
         found = run.correct()
         (gpu,) = run._held
         assert gpu.tables is not None
-        slots = values(gpu.tables.slots)
-        for table, entries in enumerate(tables.entries):
-            ids, positions = gpu.tables.ids[table], gpu.tables.positions[table]
-            expected_ids, expected_positions = (
-                tables.arrays.ids[table],
-                tables.arrays.positions[table],
-            )
-            assert is_on_host(ids) == (table >= placement.tables)
-            assert np.array_equal(values(ids[: entries + 1]), expected_ids[: entries + 1])
-            assert np.array_equal(values(positions[:entries]), expected_positions[:entries])
-            own = own_entries(expected_ids[: entries + 1], slots[:, table])
-            assert np.array_equal(own, tables.arrays.slots[:, table])
-        assert is_on_host(gpu.tables.slots) == (not placement.slots)
+        assert_tables_equal(gpu.reads, gpu.tables, reads, tables)
+        for table, own in enumerate(gpu.tables.tables):
+            assert is_on_host(own.ids) == own.on_host == (table >= placement.tables)
         assert is_on_host(gpu.reads.planes) == (not placement.planes)
         if reads.arrays.qualities.size:
             assert is_on_host(gpu.reads.qualities) == (not placement.qualities)
     assert_equal(found, expected)
-
-
-def values(array: Any) -> Any:
-    """What kernels find in an array, wherever it lies."""
-    return (array + array.dtype.type(0)).get()
 
 
 def is_on_host(array: Any) -> bool:
@@ -108,7 +92,7 @@ def test_several_gpus_and_batches_change_nothing(
     exactly(monkeypatch)
     divide_always(monkeypatch)
     divided_over = gpus if are_linked(Team(gpus)) else 1
-    name = ["slots", "qualities"][seed // 2]
+    name = ["results", "qualities"][seed // 2]
     memory = budget_for(name, ReadMemory.of(reads), parameters, divided_over)
     given = DeviceReadSet.from_host(reads) if seed % 2 else reads
     with GpuCorrection(

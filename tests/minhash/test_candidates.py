@@ -23,8 +23,8 @@ class Search:
         self.reads = ReadSet.from_sequences(letters)
         self.parameters = parameters
         self.tables = build_tables(self.reads, parameters)
-        self.found = FoundArrays.allocate()
-        self.bounds = np.zeros((parameters.hashes, 2), dtype=np.int64)
+        self.found = FoundArrays.allocate(self.reads.max_length)
+        self.bounds = np.zeros((parameters.tables, 3), dtype=np.int64)
 
     def candidates(
         self, anchor: int, max_bucket_size: int, window: int
@@ -128,6 +128,10 @@ def test_no_more_entries_than_there_is_room_for() -> None:
 
 def test_memory_of_the_tables() -> None:
     parameters = MinhashParameters()
-    million = planned_bytes(1_000_000, parameters, threads=2)
-    assert 480e6 < million < 650e6
-    assert planned_bytes(0, parameters, threads=8) == 0
+    # 5 bytes an entry where the positions of k-mers take one, and a directory.
+    million = planned_bytes(1_000_000, 100, parameters)
+    assert 380e6 < million < 450e6
+    assert planned_bytes(1_000_000, 150, parameters) - million == 1_000_000 * (48 + 16)
+    # Of many reads, a function at a time.
+    assert planned_bytes(1 << 30, 100, parameters) < (48 * 5.4 + 30) * (1 << 30)
+    assert planned_bytes(0, 100, parameters) < 1000

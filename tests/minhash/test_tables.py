@@ -59,11 +59,46 @@ def test_tables_equal_the_oracle(
     # Buckets lie in the order of their keys, their reads in ascending order.
     assert found == [[table[key] for key in sorted(table)] for table in expected]
     for table, buckets in enumerate(found):
-        slots = tables.arrays.slots[:, table]
-        entries = [entry for bucket in buckets for entry in bucket]
-        assert {int(r): int(s) for r, s in enumerate(slots) if s != cpu.NO_SLOT} == {
-            entry.read: slot for slot, entry in enumerate(entries)
-        }
+        entries = [entry.read for bucket in buckets for entry in bucket]
+        for read, bases in enumerate(letters):
+            signature = oracle.signature(bases, k, 256 * seed + table)
+            if signature is not None:
+                slot = cpu.find_slot(tables.arrays, table, np.uint64(signature[0]), read)
+                assert slot == (entries.index(read) if read in entries else -1)
+
+
+@given(st.integers(0, 1 << 30), st.sampled_from([0, 1, 4, 9]))
+@examples(30)
+def test_reads_find_themselves_in_buckets_of_any_size(seed: int, bits: int) -> None:
+    """Also where a cell has several long ones."""
+    random = np.random.default_rng(seed)
+    sizes = random.choice([1, 2, 3, 63, 64, 65, 66, 130, 400], size=random.integers(1, 40))
+    k, below = 10, 20 - bits
+    distinct = np.sort(random.choice(1 << 20, len(sizes), replace=False)).astype(np.uint64)
+    keys = np.repeat(distinct, sizes)
+    reads = np.concatenate([[], *np.split(random.permutation(len(keys)), np.cumsum(sizes)[:-1])])
+    order = np.lexsort((reads, keys))
+    ids = reads[order].astype(np.uint32)
+    entries, _, long_buckets = cpu.count_shared(keys)
+    tables = cpu.TableArrays(
+        np.zeros((1, len(keys) + 1), np.uint32), np.zeros((1, len(keys) + 1), np.uint8),
+        np.zeros((1, (1 << bits) + 1), np.uint32), np.zeros((long_buckets, 2), np.uint32),
+        np.array([0, long_buckets]), 0, below,
+    )  # fmt: skip
+    positions = np.zeros(len(keys), np.uint8)
+    cpu.fill_table(
+        keys, ids, positions, 0, below, 0, tables.ids[0], tables.positions[0],
+        tables.cells[0, :-1], tables.long_buckets,
+    )  # fmt: skip
+    tables.ids[0, entries] = cpu.BUCKET_START
+    tables.cells[0, -1] = entries
+    assert k and long_buckets == (sizes > cpu.NEAR_ENTRIES).sum()
+    for key, read in zip(keys, ids, strict=True):
+        slot = cpu.find_slot(tables, 0, key, int(read))
+        if sizes[np.searchsorted(distinct, key)] == 1:
+            assert slot == -1
+        else:
+            assert tables.ids[0, slot] & cpu.READ_MASK == read
 
 
 def test_key_is_the_low_part_of_the_smallest_hash() -> None:
@@ -110,19 +145,20 @@ def test_reads_alone_in_a_bucket_are_left_out(keys: list[int]) -> None:
     positions = (np.arange(count) * 3).astype(np.uint16)
     table_ids = np.zeros(count + 1, dtype=np.uint32)
     table_positions = np.zeros(count + 1, dtype=np.uint16)
-    slots = np.full((count, 2), cpu.NO_SLOT, dtype=np.uint32)
-    entries, buckets = cpu.fill_table(
-        np.array(keys, dtype=np.uint64), ids, positions, 1, table_ids, table_positions, slots
-    )
+    cells = np.zeros(10, dtype=np.uint32)
+    entries, buckets, long_buckets = cpu.count_shared(np.array(keys, dtype=np.uint64))
+    assert long_buckets == 0
+    cpu.fill_table(
+        np.array(keys, dtype=np.uint64), ids, positions, 0, 0, 0, table_ids, table_positions,
+        cells, np.zeros((0, 2), dtype=np.uint32),
+    )  # fmt: skip
     sizes = Counter(keys)
     kept = [int(read) for read, key in zip(ids, keys, strict=True) if sizes[key] > 1]
     assert (table_ids[:entries] & cpu.READ_MASK).tolist() == kept
     assert table_positions[:entries].tolist() == [3 * read for read in kept]
     assert buckets == sum(size > 1 for size in sizes.values())
-    assert {r: int(s) for r, s in enumerate(slots[:, 1]) if s != cpu.NO_SLOT} == {
-        read: slot for slot, read in enumerate(kept)
-    }
-    assert np.all(slots[:, 0] == cpu.NO_SLOT)
+    shared = [key for key in keys if sizes[key] > 1]
+    assert cells.tolist() == [sum(key < cell for key in shared) for cell in range(10)]
 
 
 @given(
@@ -150,7 +186,12 @@ def test_window_of_a_bucket(sizes: list[int], max_bucket_size: int, window: int)
 
 def test_parameters() -> None:
     parameters = MinhashParameters()
-    assert (parameters.kmer, parameters.k, parameters.hashes) == (None, 20, 48)
+    assert (parameters.kmer, parameters.k, parameters.hashes, parameters.tables) == (
+        None,
+        20,
+        None,
+        48,
+    )
     crowds = {1: 10, 4: 10, 4.4: 11, 30: 75, 30.1: 75, 100: 250}
     for coverage, max_bucket_size in crowds.items():
         assert (
@@ -165,20 +206,29 @@ def test_as_many_kmers_as_16_times_the_bases() -> None:
     lengths = {0: 16, 1: 16, 1 << 28: 16, (1 << 28) + 1: 17, 1 << 30: 17, (1 << 30) + 1: 18}
     lengths |= {1 << 34: 19, (1 << 34) + 1: 20, 1 << 50: 20}
     for bases, k in lengths.items():
-        assert MinhashParameters().for_reads(bases).kmer == k
+        assert MinhashParameters().for_reads(1, bases).kmer == k
         assert k in (16, 20) or 4 ** (k - 1) < 16 * bases <= 4**k
-    assert MinhashParameters(kmer=25).for_reads(1, 1.0).kmer == 25
+    assert MinhashParameters(kmer=25).for_reads(1, 1, 1.0).kmer == 25
+
+
+def test_fewer_tables_of_more_reads() -> None:
+    tables = {0: 48, 178_956_970: 48, 178_956_971: 47, 304_000_000: 28, 536_870_912: 16}
+    tables |= {914_700_000: 16, (1 << 31) - 1: 16}
+    for reads, count in tables.items():
+        assert MinhashParameters().for_number(reads).tables == count
+        assert MinhashParameters().for_reads(reads, 100 * reads).hashes == count
+        assert MinhashParameters(hashes=48).for_number(reads).tables == 48
 
 
 def test_longest_kmers_for_repeats() -> None:
-    assert MinhashParameters().for_reads(1000, 0.04).kmer == 16
-    assert MinhashParameters().for_reads(1000, 0.041).kmer == 20
+    assert MinhashParameters().for_reads(10, 1000, 0.04).kmer == 16
+    assert MinhashParameters().for_reads(10, 1000, 0.041).kmer == 20
 
 
 def test_longest_kmers_where_buckets_have_more_reads_than_are_looked_at() -> None:
-    assert MinhashParameters().for_reads(1000, coverage=341).kmer == 16
-    assert MinhashParameters().for_reads(1000, coverage=341.1).kmer == 20
-    assert MinhashParameters(hashes=16).for_reads(1000, coverage=1024).kmer == 16
+    assert MinhashParameters().for_reads(10, 1000, coverage=341).kmer == 16
+    assert MinhashParameters().for_reads(10, 1000, coverage=341.1).kmer == 20
+    assert MinhashParameters(hashes=16).for_reads(10, 1000, coverage=1024).kmer == 16
 
 
 @pytest.mark.parametrize(
@@ -186,8 +236,8 @@ def test_longest_kmers_where_buckets_have_more_reads_than_are_looked_at() -> Non
     [
         ({"kmer": 7}, "`kmer` must be auto or from 8 to 32, not 7"),
         ({"kmer": 33}, "`kmer` must be auto or from 8 to 32, not 33"),
-        ({"hashes": 0}, "`hashes` must be from 1 to 255, not 0"),
-        ({"hashes": 256}, "`hashes` must be from 1 to 255, not 256"),
+        ({"hashes": 0}, "`hashes` must be auto or from 1 to 255, not 0"),
+        ({"hashes": 256}, "`hashes` must be auto or from 1 to 255, not 256"),
         ({"seed": -1}, "`seed` must be from 0 to 4,294,967,295, not -1"),
         ({"seed": 1 << 32}, "`seed` must be from 0 to 4,294,967,295, not 4294967296"),
     ],

@@ -12,7 +12,9 @@ def test_equal_reads_have_kernels_of_their_own() -> None:
     for sequences, quality_bits, name in (
         (["ACGT", "GGGG"], 8, "equal_reads"),
         (["ACGT", "GGG"], 8, "kernels"),
-        (["ACGT", "GGGG"], 2, "kernels"),
+        (["ACGT", "GGGG"], 2, "equal_reads_of_levels"),
+        (["ACGT", "GGG"], 2, "kernels"),
+        (["ACGTACGT", "GGGGGGGG"], 1, "kernels"),
         (["ACGT", "GGGG"], 0, "kernels"),
     ):
         qualities = ["I" * len(sequence) for sequence in sequences]

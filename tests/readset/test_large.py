@@ -20,7 +20,7 @@ from ngsgpu.extend.gpu import MAX_READS as MAX_EXTENDED
 from ngsgpu.extend.gpu import DeviceExtender
 from ngsgpu.hashtable.gpu import groups_for
 from ngsgpu.minhash import build_tables
-from ngsgpu.minhash.cpu import NO_SLOT, FoundArrays, TableArrays, find_candidates, sign_reads
+from ngsgpu.minhash.cpu import FoundArrays, TableArrays, find_candidates, sign_reads
 from ngsgpu.readset import ReadSet, ReadSetBuilder
 from ngsgpu.readset.cpu import ReadArrays
 from ngsgpu.readset.readset import MAX_READS
@@ -77,14 +77,16 @@ PARAMETERS = CorrectionParameters(minhash=MinhashParameters(kmer=KMER, hashes=HA
 def moved(tables: TableArrays, entries: NDArray[Any]) -> TableArrays:
     """Tables of the last reads, behind entries of which nothing is looked at."""
     ids = sparse((HASHES, MAX_READS + 1), np.uint32)
-    positions = sparse((HASHES, MAX_READS + 1), np.uint16)
-    slots = sparse((MAX_READS, HASHES), np.uint32)
+    positions = sparse((HASHES, MAX_READS + 1), tables.positions.dtype)
     for table, count in enumerate(entries.tolist()):
         ids[table, OFFSET : OFFSET + count + 1] = tables.ids[table, : count + 1] + OFFSET
         positions[table, OFFSET : OFFSET + count] = tables.positions[table, :count]
-    own = tables.slots
-    slots[OFFSET:] = np.where(own == NO_SLOT, own, own + np.uint32(OFFSET))
-    return TableArrays(ids, positions, slots)
+    return tables._replace(
+        ids=ids,
+        positions=positions,
+        cells=tables.cells + np.uint32(OFFSET),
+        long_buckets=tables.long_buckets + np.uint32(OFFSET),
+    )
 
 
 def test_signatures(few: ReadSet, many: ReadArrays) -> None:
@@ -104,7 +106,7 @@ def test_candidates_and_corrections(few: ReadSet, many: ReadArrays) -> None:
     cases = ((few.arrays, built.arrays, 0), (many, moved(built.arrays, built.entries), OFFSET))
     candidates, corrections = [], []
     for arrays, tables, offset in cases:
-        found, bounds = FoundArrays.allocate(), np.empty((HASHES, 2), np.int64)
+        found, bounds = FoundArrays.allocate(LENGTH), np.empty((HASHES, 3), np.int64)
         own = []
         for anchor in range(offset, offset + READS):
             count, _ = find_candidates(arrays, tables, anchor, KMER, 1000, 1000, found, bounds)

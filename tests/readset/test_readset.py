@@ -14,9 +14,11 @@ from ngsgpu.errors import InputError
 from ngsgpu.io.text.batch import RecordBatch
 from ngsgpu.readset import ReadSet, ReadSetBuilder
 from ngsgpu.readset import cpu as kernels
+from ngsgpu.readset import qualities as storage
 from ngsgpu.readset import readset as module
 from ngsgpu.sequence.codec import AMBIGUOUS, base_at, words_for
 from tests.support.correct.alignment import SCORES_KEPT
+from tests.support.io.random_fastq import assert_equal_reads
 from tests.support.minhash.oracle import mix
 from tests.support.properties import examples
 
@@ -89,7 +91,7 @@ def test_reads_are_stored_as_described(
             0 if i in ambiguous_positions(text) else ord(qualities[read][i]) - 33
             for i in range(len(text))
         ]
-        stands_for = kernels.BIN_SCORES.get(quality_bits, [None])
+        stands_for = storage.BIN_SCORES.get(quality_bits, [None])
         for score, code in zip(scores, stored_codes(reads, read), strict=True):
             if quality_bits == 8:
                 assert code == score
@@ -114,9 +116,9 @@ def test_reads_are_stored_as_described(
     [(2, [(0, 4), (5, 13), (14, 20), (21, 93)], [3, 7, 16, 24]), (1, [(0, 13), (14, 93)], [7, 20])],
 )
 def test_quality_classes(bits: int, bounds: list[tuple[int, int]], scores: list[int]) -> None:
-    assert kernels.BIN_SCORES[bits].tolist() == scores
+    assert storage.BIN_SCORES[bits].tolist() == scores
     for code, (low, high) in enumerate(bounds):
-        assert set(kernels.QUALITY_BINS[bits][low : high + 1].tolist()) == {code}
+        assert set(storage.QUALITY_BINS[bits][low : high + 1].tolist()) == {code}
 
 
 def test_reads_without_qualities_keep_none() -> None:
@@ -235,3 +237,55 @@ def test_too_many_reads_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     builder.add(batch(["A", "C"]))
     with pytest.raises(InputError, match="more than 3 reads"):
         builder.add(batch(["A", "C"]))
+
+
+def batch_with_qualities(texts: list[tuple[str, str]]) -> RecordBatch:
+    """Records of letters and quality characters."""
+    lengths = np.array([len(bases) for bases, _ in texts], dtype=np.int64)
+    starts = 2 * (np.cumsum(lengths) - lengths)
+    return RecordBatch(
+        data=np.frombuffer("".join(map("".join, texts)).encode(), dtype=np.uint8),
+        begin=0,
+        end=2 * int(lengths.sum()),
+        header_start=starts,
+        header_end=starts,
+        seq_start=starts,
+        seq_end=starts + lengths,
+        seq_len=lengths.astype(np.int32),
+        qual_start=starts + lengths,
+        first_record=0,
+        path="test.fq",
+    )
+
+
+@given(st.integers(0, 1 << 30), st.sampled_from([1, 3]), st.booleans())
+@examples(40)
+def test_few_levels_of_quality_take_two_bits(seed: int, threads: int, mixed: bool) -> None:
+    """Nothing is lost, also where later reads have more levels than the first."""
+    random = np.random.default_rng(seed)
+    levels = random.choice(60, 5, replace=False)
+    batches, every = [], []
+    for first in range(0, 60, 10):
+        count = 2 if first == 0 else int(random.integers(1, 6))
+        later = random.random() < 0.3
+        few = levels[: random.integers(1, 5) if first < 30 or not later else 5]
+        texts = []
+        for _ in range(count):
+            length = int(random.integers(1, 90)) if mixed else 70
+            bases = "".join(random.choice(list("ACGTACGTN"), length))
+            texts.append((bases, "".join(chr(33 + q) for q in random.choice(few, length))))
+        batches.append(texts)
+        every += texts
+    builder = ReadSetBuilder(paired=False, threads=threads, by_level=True)
+    for _ in builder.add_all(iter([(batch_with_qualities(texts),) for texts in batches])):
+        pass
+    found = builder.finish()
+    expected = ReadSet.from_sequences([text for text, _ in every], [text for _, text in every])
+    stored = {q for _, text in every for q in text} | {"!"}
+    if found.levels:
+        assert found.arrays.quality_bits == 2
+        assert {chr(33 + level) for level in found.levels} <= stored
+        assert builder.nbytes < expected.nbytes + 4 * len(every)
+    else:
+        assert found.arrays.quality_bits == 8 and len(stored) > 2
+    assert_equal_reads(found, expected)

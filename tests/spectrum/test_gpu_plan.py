@@ -94,6 +94,6 @@ def test_reads_of_the_host_may_be_larger_than_a_gpu() -> None:
     """Where they are on the first GPU, it needs room for them and its share."""
     large = demand(900_000_000, 100, 100 * GIB, 4)
     assert large.reads.total > large.budget
-    there = plan_team(replace(large, on_first=False), linked=True)
+    there = plan_team(replace(large, arrived="host"), linked=True)
     assert (there.divided_over, there.moved_reads) == (4, ())
     assert plan_team(large, linked=True).moved_reads

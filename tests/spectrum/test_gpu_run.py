@@ -14,6 +14,7 @@ import pytest
 
 from ngsgpu.device.team import limited_gpu_memory
 from ngsgpu.errors import DeviceError, DeviceMemoryError
+from ngsgpu.io.inputs import ReadFiles
 from ngsgpu.readset import ReadSet
 from ngsgpu.readset.gpu import DeviceReadSet
 from ngsgpu.run import gpu_run
@@ -29,6 +30,7 @@ from ngsgpu.spectrum.gpu import filter_words, table_bytes
 from ngsgpu.spectrum.gpu_plan import SpectrumGpuPlan
 from ngsgpu.spectrum.gpu_team import SpectrumTeam
 from ngsgpu.spectrum.kmers.counts import count_reads, find_thresholds
+from tests.support.io.random_fastq import read_on_host
 from tests.support.spectrum.fake_gpu import SpectrumGpus
 from tests.support.spectrum.gpu_cases import (
     NAMES,
@@ -229,7 +231,7 @@ def fastq(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ReadSet]:
     path = tmp_path_factory.mktemp("reads") / "r.fq"
     records = zip(texts, qualities, strict=True)
     path.write_text("".join(f"@r\n{text}\n+\n{quality}\n" for text, quality in records))
-    return path, ReadSet.from_sequences(texts, qualities)
+    return path, read_on_host([ReadFiles((str(path),), (0,))], by_level=True)
 
 
 @pytest.mark.parametrize("gpus", [1, 3])

@@ -13,6 +13,7 @@ from ngsgpu.correct.rules.witnesses import OWN, PLACES, SEEN, AskedKmers, nothin
 from ngsgpu.jit import Integer, njit
 from ngsgpu.readset.cpu import ReadArrays, plane_start, quality_code, quality_start, read_length
 from ngsgpu.readset.fill import NONE, hits_in_reads, kmer_at, slot_of
+from ngsgpu.readset.qualities import exact_scores
 from ngsgpu.readset.readset import AmbiguousBases, ReadSet
 from ngsgpu.sequence.kmers import roll
 
@@ -52,7 +53,8 @@ class ReadAsker:
     ) -> AskedKmers:
         """See ``Asker``."""
         found = AskedKmers.allocate(len(reads))
-        find_asked(self.reads.arrays, reads, positions, bases, k, found)
+        scores = exact_scores(self.reads.arrays.quality_bits, self.reads.levels)
+        find_asked(self.reads.arrays, reads, positions, bases, k, scores, found)
         return found
 
     def count(
@@ -66,7 +68,7 @@ class ReadAsker:
         """See ``Asker``."""
         seen = nothing_seen(kmers)
         reads, arrays = self.reads, self.reads.arrays
-        weights = quality_weights(arrays.quality_bits)
+        weights = quality_weights(arrays.quality_bits, reads.levels)
 
         def find(first: int, last: int, room: NDArray[np.uint32]) -> int:
             return find_witnesses(
@@ -86,14 +88,18 @@ def find_asked(
     positions: NDArray[np.int32],
     bases: NDArray[np.uint8],
     k: int,
+    scores: NDArray[np.uint8],
     found: AskedKmers,
 ) -> None:
-    """Write the k-mers that hold some bases; see ``AskedKmers`` and ``Asker.kmers``."""
+    """Write the k-mers that hold some bases; see ``AskedKmers`` and ``Asker.kmers``.
+
+    ``scores``: the Phred score of each quality code, 0 where codes do not say which.
+    """
     for base in range(len(owner)):
         read, position = np.int64(owner[base]), np.int64(positions[base])
         length = read_length(reads, read)
-        if reads.quality_bits == 8:
-            found.qualities[base] = quality_code(reads, quality_start(reads, read), position)
+        code = quality_code(reads, quality_start(reads, read), position)
+        found.qualities[base] = scores[code]
         for place in range(PLACES):
             first = position - (k - 1) * place // 2
             if first < 0 or first + k > length:

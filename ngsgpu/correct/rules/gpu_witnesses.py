@@ -12,6 +12,7 @@ from ngsgpu.align.alignment import quality_weights
 from ngsgpu.correct.rules.witnesses import AskedKmers, nothing_seen
 from ngsgpu.device.arena import room
 from ngsgpu.device.cuda.kernels import THREADS, KernelModule, grid_for
+from ngsgpu.readset.qualities import exact_scores
 
 if TYPE_CHECKING:
     from ngsgpu.readset.gpu import DeviceReadSet
@@ -80,6 +81,7 @@ class DeviceAsker:
             cupy.asarray(positions),
             cupy.asarray(bases),
             np.int32(k),
+            cupy.asarray(exact_scores(self.reads.quality_bits, self.reads.levels)),
             *there,
         )
         for array, own in zip(there, found, strict=True):
@@ -103,7 +105,7 @@ class DeviceAsker:
             np.int64(self.reads.reads),
             np.int32(self.reads.paired),
             ambiguous,
-            cupy.asarray(quality_weights(self.reads.quality_bits)),
+            cupy.asarray(quality_weights(self.reads.quality_bits, self.reads.levels)),
             np.int32(k),
             cupy.asarray(table),
             np.uint64(len(table) - 1),

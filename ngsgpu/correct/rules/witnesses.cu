@@ -4,12 +4,13 @@
 
 constexpr int PLACES = 3, SEEN = 6, OWN = 4;  // of ngsgpu/correct/rules/witnesses.py
 
-// Write the k-mers that hold some bases, or others (``bases``) in their places, and qualities.
+// Write the k-mers that hold some bases, or others (``bases``) in their places, and qualities;
+// ``scores`` has the score of each quality code.
 //
 // Grid: any; block: any, one thread per base. Bytes: 40 out per base.
 extern "C" __global__ void find_asked(const Reads* reads_in, int64_t count, const uint32_t* owner,
                                       const int32_t* positions, const uint8_t* bases, int k,
-                                      uint64_t* kmers, uint8_t* places, uint32_t* ends,
+                                      const uint8_t* scores, uint64_t* kmers, uint8_t* places, uint32_t* ends,
                                       uint8_t* qualities) {
     const Reads reads = *reads_in;
     const int64_t step = int64_t(gridDim.x) * blockDim.x;
@@ -19,7 +20,7 @@ extern "C" __global__ void find_asked(const Reads* reads_in, int64_t count, cons
         const int length = read_length(reads, read), words = (length + 63) >> 6;
         const uint64_t* planes = reads.planes + plane_start(reads, read);
         const uint8_t* own = reads.qualities + quality_start(reads, read);
-        qualities[i] = reads.quality_bits == 8 ? quality_code(own, 8, position) : 0;
+        qualities[i] = scores[quality_code(own, int(reads.quality_bits), position)];
         for (int place = 0; place < PLACES; ++place) {
             const int64_t at = PLACES * i + place;
             const int first = position - (k - 1) * place / 2;

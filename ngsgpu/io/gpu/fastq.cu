@@ -173,13 +173,15 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     }
 }
 
+constexpr u32 kUnknownScore = 255;  // instead of a code, where scores have levels
+
 // Pack records of a chunk: bit planes, quality codes, lengths; list the letters that are not ACGT.
 //
 // Record ``record + i`` becomes read ``read + i * step``. Its planes begin at word
 // ``planes_done + plane_start[entry]`` of ``planes``, where entry is ``mate + i * step``, or
 // entry times the words of a read if ``uniform_length`` is not negative; likewise its quality
 // codes. All words are written completely, so nothing needs to be zeroed. ``bins``: uint8[256],
-// the code of each score. Letters that are not ACGT are appended to ``ambiguous`` as
+// the code of each score; ``unknown`` is set if one has none. Letters that are not ACGT are appended to ``ambiguous`` as
 // read << 15 | position, in any order.
 //
 // Grid: any; block: kThreads, one warp per read. Bytes: bases and qualities in (from L2); 16 per
@@ -190,7 +192,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
                  const u8* bins, int phred_offset, int quality_bits, int uniform_length,
                  const i64* plane_start, const i64* quality_start, i64 planes_done,
                  i64 qualities_done, u64* planes, u8* qualities, int* read_lengths, u64* ambiguous,
-                 u64* ambiguous_count) {
+                 u64* ambiguous_count, u32* unknown) {
     __shared__ u8 letters[256];
     __shared__ u8 codes[256];
     for (u32 i = threadIdx.x; i < 256; i += kThreads) {
@@ -231,10 +233,32 @@ extern "C" __global__ void __launch_bounds__(kThreads)
                 if (quality_bits == 0 || base + half >= length) continue;
                 const int score =
                     inside && !is_ambiguous ? max(0, int(quals[position]) - phred_offset) : 0;
-                const u32 code = inside ? codes[score] : 0;
+                u32 code = inside ? codes[score] : 0;
+                if (code == kUnknownScore) {
+                    *unknown = 1;
+                    code = 0;
+                }
                 write_codes(target, code, base + half, length, quality_bits, lane);
             }
             if (lane < 2) target_planes[lane * words + (base >> 6)] = lane ? high_word : low_word;
+        }
+    }
+}
+
+// Mark the Phred scores of records, that of letters that are not ACGT being 0.
+//
+// Grid: any; block: kThreads, one warp per read. Bytes: bases and qualities in (from L2).
+extern "C" __global__ void __launch_bounds__(kThreads)
+    mark_scores(const u8* raw, const u32* seq_start, const u32* qual_start, const int* lengths,
+                u32 record, u32 records, const u8* classes, int phred_offset, u8* present) {
+    const u32 lane = threadIdx.x & 31;
+    const u32 warps = gridDim.x * (kThreads / 32);
+    for (u32 i = (blockIdx.x * kThreads + threadIdx.x) / 32; i < records; i += warps) {
+        const u8* bases = raw + seq_start[record + i];
+        const u8* quals = raw + qual_start[record + i];
+        for (int position = lane; position < lengths[record + i]; position += 32) {
+            const bool is_ambiguous = classes[bases[position]] == kAmbiguous;
+            present[is_ambiguous ? 0 : max(0, int(quals[position]) - phred_offset)] = 1;
         }
     }
 }

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from ngsgpu.jit import Integer, njit
 from ngsgpu.readset import AmbiguousBases, ReadArrays
-from ngsgpu.readset.cpu import BIN_SCORES, plane_start, quality_code, quality_start, read_length
+from ngsgpu.readset.cpu import plane_start, quality_code, quality_start, read_length
+from ngsgpu.readset.qualities import Levels, scores_of
 from ngsgpu.sequence.kmers import roll
 from ngsgpu.spectrum.kmers.solid import SOLID, Solid, level_of
 
@@ -49,11 +50,11 @@ class ReadSpace(NamedTuple):
         return cls(*(np.zeros(max(1, max_length), dtype=np.uint8) for _ in range(7)))
 
 
-def scores_of_codes(quality_bits: int) -> NDArray[np.uint8]:
+def scores_of_codes(quality_bits: int, levels: Levels = ()) -> NDArray[np.uint8]:
     """Phred score of every stored quality code; 20 where there are none."""
     if quality_bits == 0:
         return np.full(1, _WITHOUT_QUALITY, dtype=np.uint8)
-    return np.asarray(BIN_SCORES[quality_bits], dtype=np.uint8)
+    return np.asarray(scores_of(quality_bits, levels), dtype=np.uint8)
 
 
 @njit(nogil=True, cache=True)

@@ -174,11 +174,11 @@ class Aligner:
             minhash.crowd_minimum, math.floor(exact(minhash.crowd_factor) * self.coverage)
         )
         # At most 16,384 entries over all tables.
-        self.window = min(self.max_bucket_size, 16_384 // minhash.hashes)
+        self.window = min(self.max_bucket_size, 16_384 // minhash.tables)
         self.max_mismatch_ratio = exact(parameters.max_mismatch_ratio)
         self.e = exact(parameters.error_rate)
         self.tables = make_tables(
-            [read.bases for read in reads], minhash.k, minhash.hashes, minhash.seed
+            [read.bases for read in reads], minhash.k, minhash.tables, minhash.seed
         )
         self.counts: dict[str, int] = defaultdict(int)
 

@@ -29,7 +29,7 @@ class Bench:
         self.weights = quality_weights(self.reads.arrays.quality_bits)
         self.tables = build_tables(self.reads, parameters.minhash)
         self.work = Workspace.allocate(
-            self.reads.max_length, parameters.minhash.hashes, parameters.margin
+            self.reads.max_length, parameters.minhash.tables, parameters.margin
         )
 
     def align(self, anchor: int, result: Alignments) -> tuple[int, bool]:

@@ -34,7 +34,7 @@ from ngsgpu.readset import ReadArrays, ReadSet, gpu_divided
 from ngsgpu.readset.fill import fill_unknown
 from ngsgpu.readset.gpu import READS, DeviceReadSet
 from ngsgpu.run import gpu_run
-from tests.support.minhash.slots import BUCKET_START, NEAR_ENTRIES, NEAR_START, own_entries
+from tests.support.minhash.slots import NEAR_ENTRIES, find_slots
 
 ALIGNMENT = 512
 CROWDED_TIERS = {512: 2}
@@ -224,6 +224,7 @@ class FakeGpus:
         self.host_bytes = 0
         self.refuse: Callable[[int], bool] = lambda size: False
         self.corrected = [0] * len(sizes)
+        self._found: dict[int, Any] = {}
         self._lock = threading.Lock()
 
     def install(self, monkeypatch: pytest.MonkeyPatch) -> Self:
@@ -363,11 +364,12 @@ class FakeGpus:
         return ReadArrays(**fields)
 
     def _sign_reads(
-        self, struct: Any, first: Any, last: Any, k: Any, function: Any, kmers: Any, keys: Any,
-        positions: Any,
+        self, struct: Any, first: Any, last: Any, k: Any, function: Any, kmers: Any, wide: Any,
+        keys: Any, positions: Any,
     ) -> None:  # fmt: skip
+        place = np.uint16 if wide else np.uint8
         own_keys = np.empty((len(keys), last), np.uint64)
-        own_positions = np.empty((len(keys), last), np.uint16)
+        own_positions = np.empty((len(keys), last), place)
         spaces = [np.empty(kmers, np.uint64) for _ in range(2)]
         arrays = self._read_arrays(struct)
         minhash_cpu.sign_reads(
@@ -375,7 +377,17 @@ class FakeGpus:
         )
         for row in range(len(keys)):
             at(keys[row], np.uint64, last)[:] = own_keys[row]
-            at(positions[row], np.uint16, last)[:] = own_positions[row]
+            at(positions[row], place, last)[:] = own_positions[row]
+
+    def _mark_part(
+        self, struct: Any, keys: Any, first: Any, count: Any, k: Any, shift: Any, part: Any,
+        marks: Any,
+    ) -> None:  # fmt: skip
+        reads = slice(int(first), int(first + count))
+        arrays = self._read_arrays(struct)
+        lengths = arrays.lengths[reads] if arrays.uniform_length < 0 else arrays.uniform_length
+        own = np.asarray(keys)[reads] >> np.uint64(shift)
+        marks[:] = (lengths >= k) & (own == part)
 
     def _mark_shared(self, keys: Any, count: Any, stays: Any) -> None:
         assert len(keys) == count
@@ -385,54 +397,93 @@ class FakeGpus:
         stays[:-1] |= same
 
     def _fill_table(
-        self, keys: Any, ids: Any, count: Any, stays: Any, entry: Any, positions: Any, column: Any,
-        columns: Any, table_ids: Any, table_positions: Any, slots: Any,
+        self, keys: Any, ids: Any, count: Any, stays: Any, entry: Any, positions: Any, wide: Any,
+        base: Any, table_ids: Any, table_positions: Any, long_buckets: Any, long_count: Any,
     ) -> None:  # fmt: skip
-        table_ids[entry[-1]] = 1 << 31
+        assert table_positions.dtype == (np.uint16 if wide else np.uint8)
+        table_ids[base + entry[-1]] = 1 << 31
         kept = np.flatnonzero(stays)
         begins = np.ones(len(keys), bool)
         begins[1:] = keys[1:] != keys[:-1]
         reads = ids[kept].astype(np.uint32)
-        table_ids[: len(kept)] = reads | (begins[kept].astype(np.uint32) << np.uint32(31))
-        table_positions[: len(kept)] = positions[reads]
-        self._fill_slots(table_ids, len(kept), column, columns, slots)
+        own = slice(int(base), int(base) + len(kept))
+        table_ids[own] = reads | (begins[kept].astype(np.uint32) << np.uint32(31))
+        table_positions[own] = positions[reads]
+        starts = np.append(np.flatnonzero(begins[kept]), len(kept))
+        for begin, end in itertools.pairwise((starts + base).tolist()):
+            if end - begin > NEAR_ENTRIES:
+                long_buckets[int(long_count[0])] = begin << 32 | end
+                long_count[0] += np.uint64(1)
 
-    def _fill_slots(
-        self, table_ids: Any, entries: Any, column: Any, columns: Any, slots: Any
-    ) -> None:
-        assert slots.shape[1] == columns
-        ids, own = table_ids[:entries], np.arange(entries)
-        starts = np.maximum.accumulate(np.where(ids >= BUCKET_START, own, 0))
-        near = own - starts < NEAR_ENTRIES
-        slots[ids & ~BUCKET_START, column] = np.where(near, starts | NEAR_START, own)
+    def _find_cells(
+        self, keys: Any, count: Any, entry: Any, below: Any, base: Any, first_cell: Any,
+        cells: Any, first: Any,
+    ) -> None:  # fmt: skip
+        own = keys >> np.uint64(below) if below < 64 else np.zeros(len(keys), np.uint64)
+        wanted = np.arange(cells, dtype=np.uint64) + np.uint64(first_cell)
+        sums = np.concatenate([[0], np.asarray(entry)])
+        first[: int(cells)] = sums[np.searchsorted(own, wanted)] + base
 
     def table_arrays(self, struct: Any) -> TableArrays:
         """The tables as the kernels find them."""
         fields = minhash_gpu.TABLES.unpack(struct)
         hashes, count = fields["hashes"], self.reads.reads
+        place = np.uint16 if fields["wide"] else np.uint8
         ids = np.zeros((hashes, count + 1), np.uint32)
-        positions = np.zeros((hashes, count + 1), np.uint16)
-        slots = at(fields["slots"], np.uint32, count * hashes).reshape(-1, hashes).copy()
+        positions = np.zeros((hashes, count + 1), place)
+        cells = np.zeros_like(self.tables.arrays.cells)
+        long_buckets, long_start = [np.zeros((0, 2), np.uint32)], np.zeros(hashes + 1, np.int64)
         rows = at(fields["table"], minhash_gpu.TABLE.dtype, hashes)
         for table, entries in enumerate(self.tables.entries):
             ids[table, : entries + 1] = at(rows["ids"][table], np.uint32, entries + 1)
-            positions[table, :entries] = at(rows["positions"][table], np.uint16, entries)
-            slots[:, table] = own_entries(ids[table, : entries + 1], slots[:, table])
-        return TableArrays(ids, positions, slots)
+            positions[table, :entries] = at(rows["positions"][table], place, entries)
+            cells[table] = at(rows["cells"][table], np.uint32, cells.shape[1])
+            listed = at(rows["long_buckets"][table], np.uint64, rows["long_count"][table])
+            long_buckets.append(
+                np.stack([listed >> np.uint64(32), listed & np.uint64(0xFFFFFFFF)], axis=1).astype(
+                    np.uint32
+                )
+            )
+            long_start[table + 1] = long_start[table] + len(listed)
+        return TableArrays(
+            ids, positions, cells, np.concatenate(long_buckets), long_start,
+            fields["first_function"], fields["below"],
+        )  # fmt: skip
+
+    def _find_slots(
+        self, reads: Any, tables: Any, k: Any, kmers: Any, anchors: Any, count: Any, mates: Any,
+        slots: Any,
+    ) -> None:  # fmt: skip
+        arrays, own = self._read_arrays(reads), self.table_arrays(tables)
+        rows = (np.asarray(anchors)[:, None].astype(np.int64) + np.arange(mates)).ravel()
+        assert len(rows) == count * mates <= len(slots)
+        found = find_slots(arrays, own, int(k), rows)
+        slots[: len(rows)] = found
+        for read, row in zip(rows.tolist(), found, strict=True):
+            self._found[read] = row
 
     def _correct_anchors(
         self, reads: Any, ambiguous: Any, tables: Any, weights: Any, rules: Any, forests: Any,
-        results: Any, numbers: Any, anchors: Any, count: Any, workspace: Any, size: Any,
+        results: Any, numbers: Any, anchors: Any, slots: Any, places: Any, count: Any,
+        workspace: Any, size: Any,
     ) -> None:  # fmt: skip
-        assert count == len(anchors)
+        if not isinstance(places, np.ndarray):
+            places = np.arange(len(anchors), dtype=np.uint32)
+        places = np.array(places)
+        assert count == len(places)
+        mates = 2 if self.reads.paired else 1
+        for place in places.tolist():
+            for mate in range(mates):
+                expected = self._found[int(anchors[place]) + mate]
+                assert np.array_equal(slots[place * mates + mate], expected)
         result = _Results(correct_gpu.RESULT_ARRAYS.unpack(results), self.reads.reads)
         every = CROWDED_TIERS.get(correct_gpu.SIZES.unpack(numbers)["cells"])
-        anchors = np.array(anchors)
         if every:
-            later = anchors[::every]
+            later = places[::every]
             at(result.crowded, np.uint32, len(later))[:] = later
             result.crowded_count[0] = len(later)
-            anchors = np.delete(anchors, slice(None, None, every))
+            places = np.delete(places, slice(None, None, every))
+        anchors = np.array(anchors)[places]
         with self._lock:
             self.corrected[Device().id] += len(anchors)
         numbers = RULES.unpack(rules)
@@ -446,7 +497,7 @@ class FakeGpus:
         parameters, host = self.parameters, self.reads
         space = Workspace.allocate(
             host.max_length,
-            parameters.minhash.hashes,
+            parameters.minhash.tables,
             parameters.margin,
             parameters.forests(self.coverage, with_qualities=self.reads.arrays.quality_bits > 0),
         )
@@ -479,7 +530,7 @@ class _Results:
 
     def _append(self, edits: Any) -> int:
         begin = int(self.edit_total[0])
-        at(self.edits + 4 * begin, np.uint32, len(edits))[:] = edits
+        at((self.edits + 4 * begin) % (1 << 64), np.uint32, len(edits))[:] = edits
         self.edit_total[0] += np.uint64(len(edits))
         return begin
 

@@ -12,14 +12,16 @@ import pytest
 
 from ngsgpu.correct import CorrectionParameters, MinhashParameters
 from ngsgpu.correct.corrections import Corrections
-from ngsgpu.correct.gpu_plan import GpuPlan, plan_gpu, plan_team
+from ngsgpu.correct.gpu_plan import GpuPlan, plan_gpu
 from ngsgpu.correct.gpu_run import AnchorBatches
 from ngsgpu.errors import DeviceError
-from ngsgpu.readset import ReadSet
+from ngsgpu.readset import ReadSet, gpu_divided
 from ngsgpu.readset.gpu import ReadMemory
 from tests.support.correct.random_reads import simulate
+from tests.support.minhash.slots import find_slots
 
 if TYPE_CHECKING:
+    from ngsgpu.minhash import MinhashTables
     from ngsgpu.minhash.gpu import DeviceTables
     from ngsgpu.readset.gpu import DeviceReadSet
 
@@ -30,7 +32,7 @@ NAMES = [
     "everything on the GPU",
     "as little as that takes",
     "smaller batches",
-    "slots",
+    "results",
     "a table",
     "half of the tables",
     "all tables",
@@ -64,6 +66,35 @@ def assert_equal(found: Corrections, expected: Corrections) -> None:
         assert np.array_equal(ours, expected.edits[expected.edit_start[read] :][:count])
 
 
+def assert_tables_equal(
+    device_reads: DeviceReadSet, found: DeviceTables, reads: ReadSet, expected: MinhashTables
+) -> None:
+    """Compare the tables of a GPU, and where it finds the reads in them, with those of the CPU."""
+    import cupy
+
+    assert [own.entries for own in found.tables] == expected.entries.tolist()
+    arrays = expected.arrays
+    for table, own in enumerate(found.tables):
+        count, listed = own.entries, slice(*arrays.long_start[table : table + 2])
+        assert np.array_equal(values(own.ids[: count + 1]), arrays.ids[table, : count + 1])
+        assert np.array_equal(values(own.positions[:count]), arrays.positions[table, :count])
+        assert own.positions.dtype == arrays.positions.dtype
+        assert np.array_equal(values(own.cells), arrays.cells[table])
+        long_buckets = arrays.long_buckets[listed].astype(np.uint64)
+        assert values(own.long_buckets).tolist() == [
+            int(begin) << 32 | int(end) for begin, end in long_buckets
+        ]
+    rows = np.arange(reads.reads)
+    slots = cupy.empty((len(rows), len(found.tables)), dtype=cupy.uint32)
+    found.find_slots(device_reads, cupy.asarray(rows.astype(np.uint32)), 1, slots)
+    assert np.array_equal(slots.get(), find_slots(reads.arrays, arrays, found.kmer, rows))
+
+
+def values(array: Any) -> Any:
+    """What kernels find in an array, wherever it lies."""
+    return (array + array.dtype.type(0)).get()
+
+
 def plan_with(
     memory: ReadMemory, parameters: CorrectionParameters, budget: int, divided_over: int = 1
 ) -> GpuPlan:
@@ -91,20 +122,16 @@ def largest_budget(
     return low
 
 
-def divide_always(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Divide reads and tables over linked GPUs also where they fit on each."""
-
-    def plan(*positional: Any, are_divided: bool = False, **named: Any) -> GpuPlan:
-        return plan_team(*positional, are_divided=True, **named)
-
-    monkeypatch.setattr("ngsgpu.correct.gpu_run.plan_team", plan)
+def divide_always(monkeypatch: pytest.MonkeyPatch, *, reads: bool = True) -> None:
+    """Divide tables, and reads if asked for, over linked GPUs also where they fit on each."""
+    monkeypatch.setattr(gpu_divided, "divisions", lambda gpus, linked: [(gpus, reads)])
 
 
 def budget_for(
     name: str, memory: ReadMemory, parameters: CorrectionParameters, divided_over: int = 1
 ) -> int:
     """The largest budget that makes one thing that a plan can do, of ``NAMES``; ever less."""
-    hashes = parameters.minhash.hashes
+    hashes = parameters.minhash.tables
     rich = plan_with(memory, parameters, ENOUGH, divided_over)
 
     def largest(holds: Callable[[GpuPlan], bool]) -> int:
@@ -118,9 +145,9 @@ def budget_for(
         "everything on the GPU": lambda: ENOUGH,
         "as little as that takes": lambda: rich.total,
         "smaller batches": lambda: largest(
-            lambda plan: plan.batches != rich.batches or not plan.placement.slots
+            lambda plan: plan.batches != rich.batches or not plan.placement.results
         ),
-        "slots": lambda: largest(lambda plan: not plan.placement.slots),
+        "results": lambda: largest(lambda plan: not plan.placement.results),
         "a table": lambda: tables(hashes - 1),
         "half of the tables": lambda: tables(hashes // 2),
         "all tables": lambda: tables(0),
@@ -142,6 +169,8 @@ def correct_with_tables(
     from ngsgpu.correct.gpu_combine import combine
 
     corrector = AnchorCorrector(reads, tables, parameters, coverage)
+    corrector.observe()
+    corrector.clear()
     corrector.run(AnchorBatches(len(corrector.anchors), corrector.batch))
     corrector.release()
     return combine([corrector], few=0)

@@ -36,6 +36,7 @@ def read_on_host(lanes: Sequence[ReadFiles], **options: Any) -> ReadSet:
         paired=True,
         quality_bits=options.get("quality_bits", 8),
         phred_offset=33 if offset == "auto" else offset,
+        by_level=True,
     )
     for lane in lanes:
         for mates in lane.batches(threads=1, phred_offset=offset, chunk_bytes=5000):
@@ -94,6 +95,13 @@ class ExtendingGpus(FakeGpus):
             np.asarray(keys)[None], np.asarray(positions)[None],
         )  # fmt: skip
 
+    def _mark_ends(
+        self, keys: Any, first: Any, count: Any, shift: Any, part: Any, marks: Any
+    ) -> None:
+        own = np.asarray(keys)[int(first) : int(first + count)]
+        parts = own >> np.uint64(shift) if shift < 64 else np.zeros(len(own), np.uint64)
+        marks[:] = (own != ends.NO_KEY) & (parts == part)
+
     def _fill_ends(
         self, keys: Any, members: Any, count: Any, positions: Any, below: Any, entries: Any
     ) -> None:
@@ -103,10 +111,13 @@ class ExtendingGpus(FakeGpus):
         own = np.asarray(positions)[members].astype(np.uint64)
         entries[:] = (marks << np.uint64(40)) | (own << np.uint64(32)) | members.astype(np.uint64)
 
-    def _find_cells(self, keys: Any, count: Any, below: Any, cells: Any, first: Any) -> None:
+    def _find_cells(  # type: ignore[override]
+        self, keys: Any, count: Any, below: Any, base: Any, first_cell: Any, cells: Any, first: Any
+    ) -> None:
         assert count == len(keys)
         own = np.asarray(keys) >> np.uint64(below) if below < 64 else np.zeros(count, np.uint64)
-        first[:] = np.searchsorted(own, np.arange(int(cells) + 1, dtype=np.uint64))
+        wanted = np.arange(int(cells), dtype=np.uint64) + np.uint64(first_cell)
+        first[: int(cells)] = np.searchsorted(own, wanted) + base
 
 
 class FakeExtender:
@@ -118,11 +129,12 @@ class FakeExtender:
         assert isinstance(memory, ReusedMemory)
         assert reads.ambiguous.start.device == Device() == tables.entries.device
         self._gpus, self._number = gpus, Device().id
-        host = ends.EndTables(np.array(tables.entries), np.array(tables.cells), *tables[2:])
+        entries = np.concatenate([np.array(tables.entries), np.array(tables.on_host)])
+        host = ends.EndTables(entries, np.array(tables.cells), *tables[3:])
         arrays = gpus._read_arrays(reads.struct)
         own = ReadSet(
             arrays, gpus.reads.ambiguous, gpus.reads.reads, gpus.reads.bases, True,
-            gpus.reads.min_length, gpus.reads.max_length,
+            gpus.reads.min_length, gpus.reads.max_length, gpus.reads.levels,
         )  # fmt: skip
         self._extender = Extender(own, host, rules, 1)
 

@@ -6,7 +6,7 @@ import bz2
 import gzip
 import lzma
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +15,7 @@ from ngsgpu.io.inputs import ReadFiles
 from ngsgpu.io.output.edits import AS_THEY_ARE, EditCounts, Edits, EditStyle, write_edits
 from ngsgpu.io.text.reader import PhredOffset
 from ngsgpu.readset import ReadSet, ReadSetBuilder
+from ngsgpu.readset.qualities import widened
 from tests.support.io.records import bgzf, members, write
 
 COMPRESSIONS = ("plain", "gzip", "members", "bgzf", "bzip2", "xz")
@@ -111,18 +112,42 @@ def random_lanes(rng: random.Random, folder: Path, style: Style, layout: str) ->
 
 
 def read_on_host(
-    lanes: list[ReadFiles], *, quality_bits: int = 8, phred_offset: PhredOffset = "auto"
+    lanes: list[ReadFiles],
+    *,
+    quality_bits: int = 8,
+    phred_offset: PhredOffset = "auto",
+    by_level: bool = False,
 ) -> ReadSet:
     """What the CPU makes of the lanes."""
     offset = 33 if phred_offset == "auto" else phred_offset
-    builder = ReadSetBuilder(paired=lanes[0].paired, quality_bits=quality_bits, phred_offset=offset)
+    builder = ReadSetBuilder(
+        paired=lanes[0].paired, quality_bits=quality_bits, phred_offset=offset, by_level=by_level
+    )
     for lane in lanes:
         for mates in lane.batches(threads=1, phred_offset=phred_offset, chunk_bytes=1 << 20):
             builder.add(*mates)
     return builder.finish()
 
 
+def with_bytes(reads: ReadSet) -> ReadSet:
+    """The read set with a byte for each quality, if only levels of them are kept."""
+    if not reads.levels:
+        return reads
+    arrays = reads.arrays
+    lengths = arrays.lengths
+    if arrays.uniform_length >= 0:
+        lengths = np.full(reads.reads, arrays.uniform_length, dtype=np.int32)
+    sizes = arrays.lengths.astype(np.int64)
+    arrays = arrays._replace(
+        qualities=widened(arrays.qualities, lengths, reads.levels),
+        quality_start=np.cumsum(sizes) - sizes,
+        quality_bits=8,
+    )
+    return replace(reads, arrays=arrays, levels=())
+
+
 def assert_equal_reads(found: ReadSet, expected: ReadSet) -> None:
+    found, expected = with_bytes(found), with_bytes(expected)
     for name in ("reads", "bases", "paired", "min_length", "max_length"):
         assert getattr(found, name) == getattr(expected, name), name
     for ours, theirs in ((found.arrays, expected.arrays), (found.ambiguous, expected.ambiguous)):

@@ -1,4 +1,4 @@
-"""The slots of reads in a GPU's tables, read as kernels read them (``slots.cuh``)."""
+"""The slots of reads in a GPU's tables, by the CPU (``slots.cuh``)."""
 
 from __future__ import annotations
 
@@ -7,34 +7,41 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.minhash.cpu import NO_SLOT
+from ngsgpu.minhash import cpu
+from ngsgpu.minhash.cpu import NEAR_ENTRIES, TableArrays
+from ngsgpu.readset import ReadArrays
+from ngsgpu.readset.cpu import read_length
+from ngsgpu.readset.kmers import canonical_kmers
 
 BUCKET_START: Final = np.uint32(1 << 31)
 NEAR_START: Final = np.uint32(1 << 31)
-NEAR_ENTRIES: Final = 64
 
 
-def own_entries(ids: NDArray[Any], slots: NDArray[Any]) -> NDArray[np.uint32]:
-    """The entries of reads in a table, as in ``MinhashTables``.
-
-    Every slot has to say where the read's bucket begins, if that is near.
+def find_slots(
+    reads: ReadArrays, tables: TableArrays, k: int, rows: NDArray[Any]
+) -> NDArray[np.uint32]:
+    """Where reads are in all tables, uint32[rows, tables]: as the kernel of this name writes it.
 
     Args:
-        ids: uint32[entries + 1], of the table.
-        slots: uint32[reads], of the same table.
+        reads: the read set.
+        tables: its tables.
+        k: k-mer length.
+        rows: numbers of the reads.
     """
-    entries = slots.astype(np.uint32)
-    starts = np.flatnonzero(ids >= BUCKET_START)
-    padded = np.concatenate([ids & ~BUCKET_START, np.zeros(NEAR_ENTRIES, np.uint32)])
-    reads = np.flatnonzero(slots != NO_SLOT)
-    is_near = entries[reads] >= NEAR_START
-    near, far = reads[is_near], reads[~is_near]
-    begins = (entries[near] - NEAR_START).astype(np.int64)
-    assert (ids[begins] >= BUCKET_START).all()
-    found = padded[begins[:, None] + np.arange(NEAR_ENTRIES)] == near[:, None]
-    assert found.any(axis=1).all()
-    own = entries[far].astype(np.int64)
-    assert (own - starts[np.searchsorted(starts, own, side="right") - 1] >= NEAR_ENTRIES).all()
-    assert (padded[own] == far).all()
-    entries[near] = begins + found.argmax(axis=1)
-    return entries
+    slots = np.full((len(rows), len(tables.ids)), cpu.NO_SLOT, dtype=np.uint32)
+    longest = max([int(read_length(reads, int(read))) for read in rows], default=0)
+    spaces = np.empty((2, longest + 1), dtype=np.uint64)
+    for row, read in enumerate(rows.tolist()):
+        kmers = canonical_kmers(reads, read, k, *spaces)
+        for table in range(len(tables.ids) if kmers else 0):
+            number = np.uint64(tables.first_function + table)
+            smallest = np.uint64(cpu.smallest_hash(spaces[0], kmers, number))
+            key = smallest & np.uint64(cpu.key_mask(k))
+            slot = cpu.find_slot(tables, table, key, read)
+            if slot >= 0:
+                begin = slot
+                while tables.ids[table, begin] < BUCKET_START:
+                    begin -= 1
+                near = slot - begin < NEAR_ENTRIES
+                slots[row, table] = np.uint32(begin) | NEAR_START if near else slot
+    return slots

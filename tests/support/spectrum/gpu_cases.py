@@ -5,14 +5,13 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 import pytest
 
 from ngsgpu.device import spread
 from ngsgpu.errors import DeviceError
-from ngsgpu.readset import ReadSet
+from ngsgpu.readset import ReadSet, gpu_divided
 from ngsgpu.readset.gpu import ReadMemory
 from ngsgpu.spectrum import SpectrumCorrections, SpectrumParameters, gpu_correct, gpu_plan
 from ngsgpu.spectrum import gpu as spectrum_gpu
@@ -78,8 +77,7 @@ def small_units(monkeypatch: pytest.MonkeyPatch, *, pages: bool = False) -> None
 
 def divide_always(monkeypatch: pytest.MonkeyPatch) -> None:
     """Divide reads and table over linked GPUs also where they fit on each."""
-    always = partial(gpu_plan.whole_or_divided, are_divided=True)
-    monkeypatch.setattr(gpu_plan, "whole_or_divided", always)
+    monkeypatch.setattr(gpu_divided, "divisions", lambda gpus, linked: [(gpus, True)])
 
 
 def budget_for(

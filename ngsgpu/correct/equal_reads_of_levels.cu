@@ -1,0 +1,3 @@
+// The kernels for reads of one length with two bits for each quality; see reads.cuh.
+#define EQUAL_READS 2
+#include "ngsgpu/correct/kernels.cu"
