@@ -45,7 +45,7 @@ _SAMPLED: Final = 1 << 22
 """Rows of the sample that ranges are chosen by."""
 
 _MARGIN: Final = 110
-"""Ranges are so many, in percent, as there had to be if all were equally large."""
+"""Number of ranges, in percent of what would do if all were equally large."""
 
 _HOST_SHARE: Final = 2
 """One part in this number of the host's memory is for letters that have no room on the GPU."""

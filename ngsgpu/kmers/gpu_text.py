@@ -134,7 +134,7 @@ class PackedText:
         Args:
             bounds: lowest and highest first word.
             kmers: uint64[words, rows], gets as many as there is room for.
-            one_in: look at one part in so many of the text.
+            one_in: look at one part in this number of the text.
 
         Returns:
             How many there are.

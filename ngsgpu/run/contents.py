@@ -89,9 +89,14 @@ def contents_of(
         if any(map(is_compressed, lane.inputs)):
             inflated += round(factor * found.inflated)
     return Contents(
-        reads, bases, longest, lanes[0].paired, estimated=estimated, inflated=inflated,
+        reads,
+        bases,
+        longest,
+        lanes[0].paired,
+        estimated=estimated,
+        inflated=inflated,
         quality_bits=seen.bits,
-    )  # fmt: skip
+    )
 
 
 def _begin_of(
@@ -102,8 +107,6 @@ def _begin_of(
     seen: SeenScores,
 ) -> Contents:
     """Contents of the first bytes of a lane, at least ``most`` if it has them; ``inflated``: all.
-
-    ``seen`` is told their scores.
 
     Raises:
         InputError: the lane cannot be read.

@@ -28,7 +28,6 @@ from ngsgpu.device.team import Team, free_unused
 from ngsgpu.errors import DeviceError, HostMemoryError
 from ngsgpu.io.compress.deflate import DEFAULT_LEVEL, MAX_LEVEL
 from ngsgpu.io.text.reader import CHUNK_BYTES
-from ngsgpu.run.rehearsal import is_rehearsal
 from ngsgpu.sequence.codec import words_for
 
 _KEPT_SHARE: Final = 4
@@ -125,10 +124,10 @@ class Contents:
         """The approximate contents of the same reads, repeated."""
         reads, bases = round(factor * self.reads), round(factor * self.bases)
         read_bytes = None if self.read_bytes is None else round(factor * self.read_bytes)
+        estimated = self.estimated or factor > 1
         return replace(
-            self, reads=reads, bases=bases, read_bytes=read_bytes,
-            estimated=self.estimated or factor > 1, inflated=0,
-        )  # fmt: skip
+            self, reads=reads, bases=bases, read_bytes=read_bytes, estimated=estimated, inflated=0
+        )
 
     def number(self, unit: str) -> int:
         """The number of ``reads`` or ``pairs``."""
@@ -227,7 +226,7 @@ def on_backend(
         cause = str(error).partition(";")[0]
     # Only now are the frames of the failed attempt gone, and its arrays with them.
     _LOG.warning("%s; continuing on the CPU", cause)
-    if gives_back and not is_rehearsal():
+    if gives_back:
         leave_gpus(options.gpus)
     return on_cpu()
 

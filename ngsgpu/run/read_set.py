@@ -204,7 +204,7 @@ _CERTAIN: Final = 0.9
 """Share of the estimated reads that there are for certain."""
 
 _HOURS_OF_CPU: Final = 20_000_000_000
-"""Bases that the CPU does not take over from a GPU unless it is told to."""
+"""Bases that the CPU does not take over from a GPU by itself."""
 
 
 @contextmanager
