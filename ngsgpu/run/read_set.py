@@ -19,7 +19,8 @@ import numpy as np
 from ngsgpu.device.memory import format_size
 from ngsgpu.errors import UsageError
 from ngsgpu.io.compress.source import is_compressed
-from ngsgpu.io.inputs import ReadFiles, check_names, keep_streams, pair_inputs, warn_of_mates
+from ngsgpu.io.inputs import ReadFiles, keep_streams, pair_inputs, warn_of_mates
+from ngsgpu.io.names import check_names
 from ngsgpu.io.output.writer import OutputSet
 from ngsgpu.io.paths import Paths
 from ngsgpu.io.reread import unchanged
@@ -105,7 +106,7 @@ class ReadSetDriver(Driver[P, R]):
 
         def read_first(run: R, files: OutputSet, kept: list[ReadFiles]) -> S:
             if keeps_format:
-                check_names(kept, outputs)
+                check_names((path for lane in kept for path in lane.inputs), outputs)
             run.read(kept)
             return steps(run, OpenFiles(kept, files))
 
