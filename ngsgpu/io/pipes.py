@@ -14,7 +14,6 @@ import stat
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
-from pathlib import Path
 from typing import BinaryIO, Final
 
 from ngsgpu.errors import output_error
@@ -138,8 +137,9 @@ class Pipe(io.RawIOBase):
 
 _live: Final[set[Pipe]] = set()
 """Open pipes."""
-_waiting: Final[dict[str, Pipe]] = {}
-"""Pipes that were opened together, by their names, until they are read."""
+_Identity = tuple[int, int]
+_waiting: Final[dict[_Identity, Pipe]] = {}
+"""Pipes that were opened together, until they are read."""
 
 
 def _giving(pipes: list[Pipe], patience: int) -> list[Pipe]:
@@ -152,13 +152,14 @@ def _giving(pipes: list[Pipe], patience: int) -> list[Pipe]:
     return [pipe for pipe in pipes if pipe.fileno() in ready]
 
 
-def is_pipe(path: str | Path) -> bool:
-    """Whether an input is a pipe or a socket; of ``-``, whether standard input is one."""
+def _identity(path: str) -> _Identity | None:
+    """The device and number of a pipe or socket, by whatever name; None of anything else."""
     try:
-        mode = (os.fstat(0) if str(path) == "-" else Path(path).stat()).st_mode
+        state = os.fstat(0) if path == "-" else os.stat(path)  # noqa: PTH116
     except (OSError, ValueError):
-        return False
-    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
+        return None
+    is_pipe = stat.S_ISFIFO(state.st_mode) or stat.S_ISSOCK(state.st_mode)
+    return (state.st_dev, state.st_ino) if is_pipe else None
 
 
 def open_input(path: str) -> io.RawIOBase:
@@ -168,10 +169,8 @@ def open_input(path: str) -> io.RawIOBase:
         OSError: it cannot be opened.
         ValueError: it has an impossible name.
     """
-    if (opened := _waiting.pop(path, None)) is not None:
-        return opened
-    if is_pipe(path):
-        return Pipe(path)
+    if (own := _identity(path)) is not None:
+        return _waiting.pop(own, None) or Pipe(path)
     return io.FileIO(0, closefd=False) if path == "-" else io.FileIO(path)
 
 
@@ -180,21 +179,22 @@ def opened_together(paths: Iterable[str]) -> Iterator[None]:
     """Open the pipes among some inputs before any is read; those not read by the end are closed.
 
     Args:
-        paths: names as `open_input` will get them.
+        paths: of the inputs.
     """
     with ExitStack() as opened:
         for path in paths:
-            if path not in _waiting and is_pipe(path):
+            own = _identity(path)
+            if own is not None and own not in _waiting:
                 try:
                     pipe = Pipe(path)
                 except OSError:
                     continue  # its reader says so
-                _waiting[path] = pipe
-                opened.callback(_close_unread, path, pipe)
+                _waiting[own] = pipe
+                opened.callback(_close_unread, own, pipe)
         yield
 
 
-def _close_unread(path: str, pipe: Pipe) -> None:
-    if _waiting.get(path) is pipe:
-        del _waiting[path]
+def _close_unread(own: _Identity, pipe: Pipe) -> None:
+    if _waiting.get(own) is pipe:
+        del _waiting[own]
         pipe.close()

@@ -80,9 +80,8 @@ def count_files(
             if source.sequences > 0 and source.kmers == 0:
                 raise InputError(
                     paths[0],
-                    f"no sequence of {source.sequences:,} has a k-mer of "
-                    f"{run.parameters.kmer} bases",
-                    "give longer sequences, or a smaller k",
+                    f"no k-mer of {run.parameters.kmer} bases in {source.sequences:,} sequences",
+                    "give longer or better sequences, or a smaller k",
                 )
             histogram = partial(database.histogram, run.options.threads)
         else:

@@ -15,7 +15,8 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from ngsgpu.device.memory import format_size
 from ngsgpu.errors import DeviceMemoryError, HostMemoryError, UsageError
-from ngsgpu.io.inputs import ReadFiles, check_names, keep_streams, pair_inputs, warn_of_mates
+from ngsgpu.io.endings import check_names
+from ngsgpu.io.inputs import ReadFiles, keep_streams, pair_inputs, warn_of_mates
 from ngsgpu.io.output.writer import OutputSet
 from ngsgpu.io.paths import Paths
 from ngsgpu.io.reread import unchanged
@@ -102,7 +103,7 @@ class ReadSetDriver(Driver[P, R]):
 
         def read_first(run: R, files: OutputSet, kept: list[ReadFiles]) -> S:
             if keeps_format:
-                check_names(kept, outputs)
+                check_names((path for lane in kept for path in lane.inputs), outputs)
             self._check_early(run, kept)
             run.read(kept)
             return steps(run, OpenFiles(kept, files))

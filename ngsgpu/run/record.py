@@ -19,13 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.errors import InputError, UnsuitableError
-from ngsgpu.io.inputs import (
-    ReadFiles,
-    check_names,
-    refuse_fasta_name,
-    warn_of_long_reads,
-    warn_of_mates,
-)
+from ngsgpu.io.endings import check_names, refuse_fasta_name
+from ngsgpu.io.inputs import ReadFiles, warn_of_long_reads, warn_of_mates
 from ngsgpu.io.output.writer import Outputs, OutputSet
 from ngsgpu.io.paths import check_distinct, is_stream
 from ngsgpu.io.pipes import opened_together
@@ -185,7 +180,7 @@ class RecordDriver:
         inputs = [path for lane in lanes for path in lane.inputs]
         written = [*self._paths, *([] if stats is None else [str(stats)])]
         check_distinct(inputs, written, also_read=also_read)
-        check_names(lanes, outputs)
+        check_names(inputs, outputs)
         warn_of_mates(lanes)
         self._begin = time.monotonic()
         self._seconds: dict[str, float] = {}

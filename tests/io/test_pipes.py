@@ -132,6 +132,19 @@ def test_what_is_kept_comes_in_order(fifos: list[Path], monkeypatch: pytest.Monk
 
 
 @pytest.mark.timeout(60)
+def test_a_pipe_by_two_names_is_opened_once(fifos: list[Path], tmp_path: Path) -> None:
+    """Else what is kept for the one would be missing where the other is read."""
+    (tmp_path / "link").symlink_to(fifos[0])
+    names = [str(fifos[0]), str(tmp_path / "link"), f"{tmp_path}/./q0"]
+    with opened_together(names[:2]), opened_together(names):
+        assert len(pipes._live) == 1
+        writer = Writer(fifos[:1], in_turn)
+        with open_input(names[2]) as pipe:
+            assert pipe.read() == text(0)
+    writer.join(20)
+
+
+@pytest.mark.timeout(60)
 def test_pipes_that_nobody_reads_are_closed(fifos: list[Path]) -> None:
     with opened_together(map(str, fifos)):
         assert len(pipes._waiting) == len(fifos)
