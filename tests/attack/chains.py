@@ -70,7 +70,7 @@ class _Case:
         for name, before in (("in", self.inputs), ("tmp", {}), ("shm", {})):
             if found := difference(before, files_below(self.folder / name)):
                 return f"left in {name}/: {found}"
-        hidden = [path.name for path in (self.folder / "out").rglob(".*")]
+        hidden = [path.name for path in (self.folder / "out").rglob(".*ngsgpu-*")]
         return f"left in out/: {hidden[0]}" if hidden else ""
 
     def open_to_others(self) -> str:

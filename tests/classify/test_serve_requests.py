@@ -138,9 +138,7 @@ def test_requests_that_were_changed(server: Served, reads: Path) -> None:
     valid = json.dumps(request()).encode()
     for _ in range(60):
         at, end = source.randrange(len(valid)), source.choice((0, 1, 9))
-        changed = (
-            valid[:at] + source.choice((b"", b"\0", b"\xff", b"[", b'"')) + valid[at + end :]
-        )
+        changed = valid[:at] + source.choice((b"", b"\0", b"\xff", b"[", b'"')) + valid[at + end :]
         size = source.choice((None, None, None, len(changed) + 1, 0))
         with connect(server.socket) as connection, suppress(OSError):
             length = len(changed) if size is None else size
