@@ -101,8 +101,8 @@ class PackedText:
         import cupy
 
         slot = chunk.slot
-        places = cupy.cumsum(slot.lengths[record : record + records] + 1, dtype=cupy.int64)
-        block, begin = self._room_for(int(places[-1]) // LETTERS + 2)
+        places = cupy.cumsum(slot.lengths[record : record + records], dtype=cupy.int64)
+        block, begin = self._room_for((int(places[-1]) + records) // LETTERS + 2)
         KERNELS.launch(
             "pack_letters",
             grid_of_warps(records),
@@ -213,13 +213,13 @@ class PackedText:
             self.gpu_room -= WORD_BYTES * size
             with persistent():
                 codes = cupy.zeros(size, dtype=cupy.uint64)
-                marks = cupy.full(size, 0xFFFFFFFF, dtype=cupy.uint32)
+                marks = cupy.empty(size, dtype=cupy.uint32)
         else:
             last = self._blocks[-1]
             codes, marks = last.codes, last.marks
             self._move(last)
             codes.fill(0)
-            marks.fill(0xFFFFFFFF)
+        _mark_all(marks)
         self._blocks.append(_Block(codes, marks))
         return self._blocks[-1]
 
@@ -253,3 +253,8 @@ class PackedText:
                 codes = np.fromfile(block.path, dtype=np.uint64, count=size)
                 marks = np.fromfile(block.path, dtype=np.uint32, offset=8 * size)
             yield _Block(to_device(codes), to_device(marks), block.words)
+
+
+def _mark_all(marks: Any) -> None:
+    """Set all bits; CuPy's ``fill`` would compile a kernel for it."""
+    marks.data.memset_async(0xFF, marks.nbytes)

@@ -76,6 +76,7 @@ def _on_host(monkeypatch: pytest.MonkeyPatch) -> None:
     )  # fmt: skip
     monkeypatch.setitem(sys.modules, "cupy", cupy)
     monkeypatch.setattr(gpu_text, "to_device", lambda array: array.view(_Array))
+    monkeypatch.setattr(gpu_text, "_mark_all", lambda marks: marks.fill(0xFFFFFFFF))
     monkeypatch.setattr(gpu_text, "device_classes", lambda: None)
     monkeypatch.setattr(gpu_text, "grid_of_warps", lambda units: (units,))
     monkeypatch.setattr(gpu_text, "KERNELS", SimpleNamespace(launch=_find))
