@@ -124,9 +124,8 @@ class Inflater:
     def __init__(self, batch_bytes: int) -> None:
         import cupy
 
-        self.places = Places(
-            *(np.empty(0, dtype=np.int64) for _ in range(2)), np.empty(0, dtype=bool)
-        )
+        none = np.empty(0, dtype=np.int64)
+        self.places = Places(none, none, none.astype(bool))
         self._passed = 0
 
         self._batch_bytes = batch_bytes
