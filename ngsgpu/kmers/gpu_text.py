@@ -7,6 +7,7 @@ which stays on the GPU, or goes to the host, or to files beside the output, wher
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,6 +23,9 @@ from ngsgpu.errors import output_error
 from ngsgpu.io.gpu.parse import ParsedChunk, device_classes
 from ngsgpu.kmers.gpu import KERNELS, LETTERS, PADDING, WORD_BYTES
 from ngsgpu.kmers.params import words_of
+from ngsgpu.kmers.runs import check_room
+
+_LOG = logging.getLogger("ngsgpu")
 
 _PIECES: Final = 8
 """Of a block that is looked at in part."""
@@ -231,6 +235,9 @@ class PackedText:
         self.host_room -= WORD_BYTES * size
         if self.host_room >= 0:
             return
+        check_room(self.folder, WORD_BYTES * size)
+        if self.on_disk == 0:
+            _LOG.info("the letters do not fit into the memory; they go to files beside the output")
         block.path = self.folder / f"text-{len(self._blocks):05d}"
         block.codes = block.marks = None
         try:
