@@ -239,7 +239,8 @@ def plan_counting(letters: int | None, words: int, budget: int, count_bytes: int
     block_words = max(min(most_words, (letters or 0) // LETTERS), chunk_bytes // LETTERS) + 4
     block = WORD_BYTES * (block_words + PADDING)
     packed = budget if letters is None else block * (letters // (LETTERS * block_words) + 2)
-    text = max(2 * block, min(packed, budget // _TEXT_SHARE))
+    beside = max(reading, _LEAST_ROWS * row + SMALL_BYTES)
+    text = max(2 * block, min(packed, budget // _TEXT_SHARE, budget - beside))
     rows = min(MOST_ROWS, max(0, budget - text - SMALL_BYTES) // row)
     if letters is not None:
         rows = min(rows, letters)
