@@ -143,7 +143,10 @@ class SpreadMemory:
         return self._mapped * self._stripe
 
     def grow(self, size: int) -> None:
-        """Have at least so many bytes, at most those reserved; what is there stays.
+        """Map more memory behind what is there.
+
+        Args:
+            size: bytes that it has at least afterwards; at most those reserved.
 
         Raises:
             MemoryError: a GPU does not have as much.

@@ -114,7 +114,13 @@ def all_cells_bytes(reads: int, parameters: EndParameters) -> int:
 
 
 def building_bytes(reads: int, parts: int, *, uniform: bool) -> int:
-    """Additional bytes for building, sorting in parts."""
+    """Additional bytes for building.
+
+    Args:
+        reads: number of reads.
+        parts: in which a table is sorted.
+        uniform: whether all reads have the same length.
+    """
     sorting = sorting_bytes(2 * reads, parts, listed=not uniform)
     return 2 * reads * SIGNATURE_BYTES + sorting
 

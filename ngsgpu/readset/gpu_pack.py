@@ -49,7 +49,11 @@ class Room:
         self._most = len(devices) * total
 
     def grow(self, memory: SpreadMemory | None, size: int) -> SpreadMemory:
-        """Memory of at least so many bytes: that given, or new one.
+        """Memory of at least a size: that given, or new one.
+
+        Args:
+            memory: what is to grow; None: nothing yet.
+            size: bytes.
 
         Raises:
             MemoryError: a GPU does not have as much, or the run may not take it.
