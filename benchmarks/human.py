@@ -233,7 +233,7 @@ class Bench:
                 entry |= asdict(measure(command, self._work, limit_s=limit))
             except BenchmarkError as error:
                 entry["wall_s"] = round(time.perf_counter() - begin, 3)
-                entry["error"] = str(error).removeprefix(" ".join(command)).strip(": ")[-600:]
+                entry["error"] = str(error).removeprefix(" ".join(command)).strip(": ")
         if statistics.exists():
             told = json.loads(statistics.read_text())
             entry["steps_s"] = told.get("time_s", {})

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.device.plan import HostPlan, MemoryPlan, gpu_memory
-from ngsgpu.errors import UsageError
+from ngsgpu.errors import InputError, UsageError
 from ngsgpu.io.compress.source import unpacked_size
 from ngsgpu.io.inputs import ReadFiles
 from ngsgpu.io.output.writer import OutputSet
@@ -77,6 +77,12 @@ def count_files(
         if out is not None:
             database = count_to(files.folder, run, paths, run.parameters, sample)
             source, distinct = database.source, len(database)
+            if source.sequences > 0 and source.kmers == 0:
+                raise InputError(
+                    paths[0],
+                    f"no k-mer of {run.parameters.kmer} bases in {source.sequences:,} sequences",
+                    "give longer or better sequences, or a smaller k",
+                )
             histogram = partial(database.histogram, run.options.threads)
         else:
             assert histo_file is not None

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ngsgpu.device.memory import format_size
 from ngsgpu.errors import OutputError, output_error
+from ngsgpu.io.output.temporary import open_private
 
 _LOG = logging.getLogger("ngsgpu")
 
@@ -80,7 +81,10 @@ def write_run(
     kmer_path, count_path = (folder / f"run-{number:04d}.{name}" for name in ("kmers", "counts"))
     places = [0]
     try:
-        with kmer_path.open("wb") as kmer_file, count_path.open("wb") as count_file:
+        with (
+            open(kmer_path, "wb", opener=open_private) as kmer_file,
+            open(count_path, "wb", opener=open_private) as count_file,
+        ):
             for kmers, counts in parts:
                 if places[-1] == 0:
                     check_room(folder, most_rows * (8 * kmers.shape[1] + counts.itemsize))

@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from ngsgpu.device.memory import format_size
 from ngsgpu.errors import DeviceMemoryError, HostMemoryError, UsageError
+from ngsgpu.io.endings import check_names
 from ngsgpu.io.inputs import ReadFiles, keep_streams, pair_inputs, warn_of_mates
 from ngsgpu.io.output.writer import OutputSet
 from ngsgpu.io.paths import Paths
@@ -77,6 +78,7 @@ class ReadSetDriver(Driver[P, R]):
         phred_offset: PhredOffset,
         stats: str | Path | None,
         options: RunOptions | None,
+        keeps_format: bool = False,
     ) -> S:
         """Run from files to files.
 
@@ -88,16 +90,20 @@ class ReadSetDriver(Driver[P, R]):
             phred_offset: 33, 64 or ``auto``.
             stats: JSON file for the statistics.
             options: threads, memory and so on.
+            keeps_format: whether outputs are FASTA only if the inputs are.
 
         Raises:
             InputError: an input cannot be read; no output was written.
-            UsageError: an output would overwrite an input or another output.
+            UsageError: an output is named as FASTA and gets FASTQ, or would overwrite an input or
+                another output.
             HostMemoryError: the memory does not suffice.
             DeviceError: the GPU failed, and the CPU may not take over.
             OutputError: an output cannot be written; none was.
         """
 
         def read_first(run: R, files: OutputSet, kept: list[ReadFiles]) -> S:
+            if keeps_format:
+                check_names((path for lane in kept for path in lane.inputs), outputs)
             self._check_early(run, kept)
             run.read(kept)
             return steps(run, OpenFiles(kept, files))

@@ -115,13 +115,20 @@ def compare(
     """Extend on both; returns the result."""
     import cupy
 
+    from ngsgpu.device.pinned import mapped_copy
     from ngsgpu.extend.gpu import DeviceExtender
     from ngsgpu.minhash.ends_gpu import DeviceEndTables
     from ngsgpu.readset.gpu import DeviceReadSet
 
     host = Extender(reads, tables, rules, 1)
     expected = host.extend(pairs)
-    arrays = cupy.asarray(tables.entries), cupy.asarray(tables.cells)
+    # Half of the tables, rounded up, are on the host.
+    there = len(tables.entries) // 2
+    arrays = (
+        cupy.asarray(tables.entries[:there]),
+        mapped_copy(tables.entries[there:]),
+        cupy.asarray(tables.cells),
+    )
     device = DeviceExtender(
         DeviceReadSet.from_host(reads), DeviceEndTables(*arrays, *tables[2:]), rules
     )

@@ -25,7 +25,7 @@ from tests.support.io.random_fastq import (
     random_lanes,
     read_on_host,
 )
-from tests.support.io.records import fasta, fastq, reads, write
+from tests.support.io.records import Record, fasta, fastq, reads, write
 
 CHUNKS = [1, 300, 3000, 1 << 20]
 
@@ -100,6 +100,40 @@ def test_chunks_may_be_smaller_than_a_record(tmp_path: Path, chunk_bytes: int) -
     path = write(tmp_path / "in.fq", fastq(reads(9), b"\r\n"))
     lanes = [ReadFiles((str(path),), (0,))]
     assert_equal_reads(read(lanes, chunk_bytes=chunk_bytes), read_on_host(lanes))
+
+
+@pytest.mark.parametrize("several", [False, True])
+@pytest.mark.parametrize("mixed", [False, True])
+def test_large_read_sets_grow_in_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, several: bool, mixed: bool
+) -> None:
+    """In more and more stripes, on several GPUs one after the other, with any levels."""
+    import cupy
+
+    from ngsgpu.readset.gpu_read import read_to_device
+
+    monkeypatch.setattr("ngsgpu.readset.gpu_pack._COPIED_SHARE", 1 << 50)
+    monkeypatch.setattr("ngsgpu.device.spread._GROWING_STRIPE", 2 << 20)
+    rng = random.Random(several + 2 * mixed)
+    records = [
+        Record(
+            b"r%d" % i,
+            bytes(rng.choices(b"ACGTN", (9, 9, 9, 9, 1), k=rng.randint(80, 100) if mixed else 100)),
+            b"",
+        )
+        for i in range(60_000)
+    ]
+    levels = b"#,:F" if mixed else b"#,:FI"
+    records = [r._replace(qualities=bytes(rng.choices(levels, k=len(r.bases)))) for r in records]
+    lanes = [ReadFiles((str(write(tmp_path / "in.fq", fastq(records))),), (0,))]
+    device = cupy.cuda.runtime.getDevice()
+    found = read_to_device(
+        lanes, chunk_bytes=1 << 20, devices=[device, device] if several else None
+    )
+    assert found.layouts is not None and found.reads.divided == several
+    assert_equal_reads(found.reads.to_host(), read_on_host(lanes))
+    found.reads.gather()
+    assert_equal_reads(found.reads.to_host(), read_on_host(lanes))
 
 
 @pytest.mark.parametrize("count", [4000, 20_000])

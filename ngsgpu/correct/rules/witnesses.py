@@ -14,6 +14,7 @@ Bases without witnesses are left to ``one_strain``.
 
 from __future__ import annotations
 
+import logging
 from typing import Final, NamedTuple, Protocol
 
 import numpy as np
@@ -33,8 +34,15 @@ from ngsgpu.jit import njit
 from ngsgpu.readset.fill import NONE, kmer_length, make_table, slot_of
 from ngsgpu.sequence.kmers import distinct
 
+logger = logging.getLogger("ngsgpu")
+
 MIXED: Final = 100
 """In a run whose reads are asked, at least one in this many has a rare allele."""
+
+MOST_ASKED: Final = 1 << 24
+"""Bases that all reads are asked about at most. All reads are looked through for every four million
+k-mers, so the work grows with the square of a run's size; where more bases would be asked about,
+as in a genome as large as the human one, whose repeats look like rare strains, none are."""
 
 LONGER: Final = 2
 """Bases by which a k-mer is longer than those that find the neighbours of unknown bases: it must
@@ -190,6 +198,9 @@ def _asked(
     mark_fragments(start, count, edits, classes, int(paired), fragments)
     nothing = np.zeros(0, dtype=np.uint32), np.zeros(0, dtype=np.int64)
     found = list_asked(start, count, edits, int(paired), fragments, *nothing)
+    if found > MOST_ASKED:
+        logger.info("too many bases (%s) to look for witnesses of each", f"{found:,}")
+        return nothing
     owner, places = np.empty(found, dtype=np.uint32), np.empty(found, dtype=np.int64)
     list_asked(start, count, edits, int(paired), fragments, owner, places)
     return owner, places

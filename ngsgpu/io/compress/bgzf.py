@@ -105,8 +105,6 @@ class BgzfStream:
         held = self._compressed
         at = total = 0
         while at < len(held) and at < _GROUP_BYTES:
-            if len(held) - at < 18:
-                raise EOFError
             if not is_bgzf(held[at : at + 18]):
                 break
             end = at + struct.unpack_from("<H", held, at + 16)[0] + 1
@@ -143,8 +141,11 @@ class BgzfStream:
 
     def _end(self) -> None:
         self._ended = True
-        if self._compressed:
-            self._raw.unread(self._compressed)
+        rest = self._compressed.lstrip(b"\0")  # a file may be padded with zeros, as on tapes
+        while not rest and (more := self._raw.read(_GROUP_BYTES)):
+            rest = more.lstrip(b"\0")
+        if rest:
+            self._raw.unread(rest)
             self.checkpoints.drop()
             self._serial = gunzip(self._raw)
         elif not self._last_block_empty:

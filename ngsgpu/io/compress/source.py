@@ -25,6 +25,7 @@ from ngsgpu.io.compress.formats import PACKED_ENDINGS, recognise
 from ngsgpu.io.compress.seek import Checkpoints
 from ngsgpu.io.compress.stream import Opened
 from ngsgpu.io.paths import Watched, read_at
+from ngsgpu.io.pipes import open_input
 
 _READ_AHEAD: Final = 2
 _PATIENCE: Final = 1.0
@@ -260,10 +261,10 @@ def _one_line(error: Exception) -> str:
     return " ".join(str(error).split()) or type(error).__name__
 
 
-def _open(path: str) -> io.FileIO:
-    """Open a file, or standard input, unbuffered."""
+def _open(path: str) -> io.RawIOBase:
+    """Open a file, a pipe, or standard input, unbuffered."""
     try:
-        raw = io.FileIO(0, closefd=False) if path == "-" else io.FileIO(path)
+        return open_input(path)
     except FileNotFoundError as error:
         raise InputError(path, "no such file", "check the path") from error
     except IsADirectoryError as error:
@@ -275,7 +276,6 @@ def _open(path: str) -> io.FileIO:
         code = getattr(error, "errno", None)
         reason = os.strerror(code) if code else _one_line(error)
         raise InputError(path, f"cannot be opened ({reason})", "check the path") from error
-    return raw
 
 
 def _unreadable(path: str, error: OSError) -> InputError:

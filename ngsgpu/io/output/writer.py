@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ngsgpu.errors import UsageError, output_error
 from ngsgpu.io.compress.deflate import DEFAULT_LEVEL, MAX_LEVEL
-from ngsgpu.io.compress.formats import Packing, packing_of
+from ngsgpu.io.compress.formats import Packing, packing_of, refuse_unwritten
 from ngsgpu.io.output.atomic import AtomicFile, check_distinct, commit_all, write_text_atomically
 from ngsgpu.io.output.commit import Output
 from ngsgpu.io.output.encoder import Encoder
@@ -51,9 +51,10 @@ class OutputSet:
     exception, or a file cannot be completed, the temporary files are removed and the targets are
     unchanged.
 
-    Names ending in ``.gz``, ``.bgz`` or ``.bgzf`` are written as BGZF, those in ``.zst`` as zstd;
-    the bytes depend neither on the number of threads nor on the division into writes. Other names
-    are written plain. ``-`` is standard output, which cannot be withdrawn.
+    Names ending in ``.gz``, ``.bgz`` or ``.bgzf`` are written as BGZF, those in ``.zst``, ``.bz2``
+    and ``.xz`` as zstd, bzip2 and xz; the bytes depend neither on the number of threads nor on the
+    division into writes. Other names are written plain; those of formats that are not written
+    (``.bam``) are refused. ``-`` is standard output, which cannot be withdrawn.
 
     Args:
         paths: the targets.
@@ -65,7 +66,8 @@ class OutputSet:
     Raises:
         OutputError: a target cannot be written. All are opened at once, before any computing.
         InputError: the folder's place has other contents.
-        UsageError: a duplicate target, or an invalid compression level.
+        UsageError: a duplicate target, one of a format that is not written, or an invalid
+            compression level.
 
     Attributes:
         started: whether anything was written by ``write``.
@@ -84,6 +86,8 @@ class OutputSet:
             raise UsageError(
                 f"compression level {compression_level}: choose one from 1 to {MAX_LEVEL}"
             )
+        for path in paths:
+            refuse_unwritten(path)
         check_distinct([], paths)
         if folder is not None:
             check_place(*folder)
