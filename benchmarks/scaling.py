@@ -38,7 +38,6 @@ SCHEMA_VERSION: Final = 1
 
 OUTPUTS: Final = ("out1.fq", "out2.fq", "out3.fq")
 DATABASE: Final = "database"
-COUNTS: Final = "counts"
 DATABASES: Final = {"db build", "classify"}
 """Commands that need one."""
 
@@ -54,7 +53,6 @@ def commands(files: Sequence[Path], references: Sequence[Path] = ()) -> dict[str
         "correct, 8 GB a GPU": ["correct", *pairs, *both, "--gpu-memory", "8G"],
         "correct by k-mers": ["correct", "--method", "spectrum", *pairs, *both],
         "extend": ["extend", *pairs, "-o", first, *rest],
-        "kmers count": ["kmers", "count", "-k", "31", *pairs, "-o", COUNTS],
     }
     if references:
         found["db build"] = ["db", "build", *map(str, references), "-d", DATABASE]
@@ -72,15 +70,13 @@ def run(command: Sequence[str], gpus: int, folder: Path) -> dict[str, Any]:
     """Run a command; seconds of the process and of its steps, and the sums of its outputs."""
     for path in folder.glob("out?.fq*"):
         path.unlink()
-    shutil.rmtree(folder / COUNTS, ignore_errors=True)
     if command[0] == "db":
         shutil.rmtree(folder / DATABASE, ignore_errors=True)  # a rebuilt one has other names
     program = [sys.executable, "-m", "ngsgpu", *command]
     options = ["--backend", "cuda", "--gpus", str(gpus), "--stats", "stats.json"]
     measured = measure([*program, *options], folder)
     statistics = json.loads((folder / "stats.json").read_text())
-    places = {"db": DATABASE, "kmers": f"{COUNTS}/*.npy"}
-    found = folder.glob(places.get(command[0], "out?.fq*"))
+    found = folder.glob(DATABASE if command[0] == "db" else "out?.fq*")
     outputs = sorted(
         file for path in found for file in (path.rglob("*") if path.is_dir() else [path])
     )

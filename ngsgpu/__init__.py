@@ -7,7 +7,7 @@
 ``docs/recipes.md`` shows the functions and classes for programs, which ``ngsgpu.api`` defines.
 Importing the package is cheap: these, Numba and CuPy are imported when they are first used. Each
 algorithm has its own package (``ngsgpu.correct``, ...) with the same layout: ``params``, ``cpu``,
-``gpu``, ``pipeline``, ``stats``. ``__init__.pyi`` is for type checkers.
+``gpu``, ``stage``, ``stats``. ``__init__.pyi`` is for type checkers.
 """
 
 import sys

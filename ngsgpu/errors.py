@@ -3,7 +3,8 @@
 Exit statuses: 2 for wrong usage or unreadable input, 3 for too little memory, 1 for a run that
 fails otherwise (a full disk, for example), 130 when interrupted, 143 when terminated. Pipelines
 repeat a job that ended with 3 where there is more memory, and never one that ended with 2. A run
-that ended with 4 has written its outputs, and found more in the input than the user allows.
+that ended with 4 has written its outputs, and found more in the input than the user allows, or left
+nothing of its reads.
 """
 
 from __future__ import annotations
@@ -19,6 +20,9 @@ OUT_OF_MEMORY: Final = 3
 
 TOO_MANY_FOUND: Final = 4
 """Exit status of a whole run that found more of something than the user allows."""
+
+NOTHING_LEFT: Final = 4
+"""Exit status of a whole run that kept none of its reads, all of which it looked at."""
 
 _CAUSES: Final = {
     errno.ENOSPC: ("the disk is full", "free some space or write elsewhere"),

@@ -71,6 +71,8 @@ def registered(group: str) -> Iterator[tuple[str, str, Any]]:
             yield point.name, point.value, point.load()
         except Exception as error:  # a package that is broken must not stop the command
             yield point.name, point.value, error
+        except SystemExit as end:
+            yield point.name, point.value, ImportError(f"it ends the program ({end})")
 
 
 def _entry_points() -> Iterator[bytes]:

@@ -357,6 +357,7 @@ MODULES = {
     "classification_strains": "accuracy.classification_strains",
     "depletion_long": "accuracy.depletion_long",
     "whole_host": "whole_host",
+    "human": "human",
 }
 """Of benchmarks, those that draw the table of their results, by schema."""
 

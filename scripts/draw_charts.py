@@ -15,7 +15,7 @@ from typing import Any, Final
 ROOT: Final = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from scripts.charts import accuracy, chain, contigs, density, forms, others  # noqa: E402
+from scripts.charts import accuracy, chain, contigs, density, forms, human, others  # noqa: E402
 from scripts.made import write_or_check  # noqa: E402
 
 
@@ -33,6 +33,8 @@ def charts() -> dict[Path, str]:
         "forms": forms.draw(_result(forms.RESULT)),
         "others": others.draw({name: _result(name) for name in others.RESULTS}),
     }
+    if found := sorted((ROOT / "benchmarks/results").glob(f"*{human.SUFFIX}.json")):
+        drawn["human"] = human.draw(_result(found[-1].stem))
     return {ROOT / "docs/images" / f"{name}.svg": text for name, text in drawn.items()}
 
 

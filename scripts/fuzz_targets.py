@@ -14,9 +14,10 @@ import json
 import lzma
 import random
 import shutil
+import socket
 import tarfile
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -24,23 +25,41 @@ from typing import Final
 from benchmarks.harness.archives import unpack
 from ngsgpu.chains.steps import read_steps
 from ngsgpu.classify.database.database import open_database
+from ngsgpu.classify.extract.calls import CallReader
+from ngsgpu.classify.outputs.biom import biom_table
+from ngsgpu.classify.outputs.merged import abundance_tables, reads_table, taxpasta_table
+from ngsgpu.classify.outputs.reports import read_trees
 from ngsgpu.classify.run.samples import read_samples
 from ngsgpu.collectives.plan import read_plan
 from ngsgpu.collectives.topology import parse_topology
 from ngsgpu.correct.forests.forest import MAGIC, Model
 from ngsgpu.deplete import index as hosts
+from ngsgpu.evaluate.classification.calls import read_calls
+from ngsgpu.evaluate.classification.files import read_composition as read_shares_of_taxa
+from ngsgpu.evaluate.classification.files import read_references
+from ngsgpu.evaluate.truth.origins import read_origins
 from ngsgpu.io.compress import gzip as gzip_reader
 from ngsgpu.io.output.manifest import parse_json, sealed
 from ngsgpu.io.text.reader import read_batches
 from ngsgpu.kmers import database as kmers
+from ngsgpu.report.sections.classification.files import (
+    read_composition,
+    read_coverage,
+    read_evidence,
+    read_shares,
+)
+from ngsgpu.run.serve.arriving import Arriving, RefusedError
+from ngsgpu.run.serve.request import Request, close
 from ngsgpu.suffix.store import open_index as open_references
 from ngsgpu.taxonomy.dump import load_taxonomy
 from ngsgpu.taxonomy.mapping import map_targets
+from ngsgpu.taxonomy.tree import Taxonomy
 from scripts.soak_files import simulate_pairs
 from tests.attack.world import zstd_frames
 from tests.support.io.alignments import content, pairs_of
 from tests.support.io.oracle import Bad, read_fastq
 from tests.support.io.records import bgzf
+from tests.support.report_results import ABUNDANCE, COVERAGE, EVIDENCE
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 FORMATS: Final = ROOT / "tests/data/formats"
@@ -236,7 +255,7 @@ def _yaml() -> list[bytes]:
     return [
         b"steps:\n  - trim: {cut_tail: true}\n  - deplete: {index: human.idx}\n  - merge\n",
         b'steps: [correct: {keep: true}, first: {command: classify, arguments: "-d a"}]\n',
-        b"steps:\n- trim\n- merge: {out: &a m.fq, hist: *a}\n",
+        b"steps:\n- trim\n- merge: {out: &a m.fq, hist: m.hist}\n",
     ]
 
 
@@ -281,15 +300,11 @@ def _load_taxonomy(data: bytes, folder: Path) -> None:
 
 
 def _map(data: bytes, folder: Path) -> None:
-    place = folder / "known"
-    if not place.exists():
-        place.mkdir()
-        for name, text in DUMPS.items():
-            (place / name).write_bytes(text)
+    taxonomy = _known_taxonomy(folder)
     path = folder / "map.tsv"
     path.write_bytes(data)
     names = [b"g0.1", b"g1"]
-    map_targets(names, names, load_taxonomy(place), [path], files=["GCF_1.1_x.fna", "b.fna"])
+    map_targets(names, names, taxonomy, [path], files=["GCF_1.1_x.fna", "b.fna"])
 
 
 def _read_plan(data: bytes, folder: Path) -> None:
@@ -324,6 +339,106 @@ def _read_sheet(data: bytes, folder: Path) -> None:
     read_samples(path)
 
 
+def _requests() -> list[bytes]:
+    own = Request(["classify", "-i", "/dev/fd/9"], "served", 2, environment={"A": "b"})
+    return [json.dumps(vars(own) | {"numbers": [0, 1, 2, *more]}).encode() for more in ([], [9])]
+
+
+def _read_request(data: bytes, folder: Path) -> None:
+    """A server's request, with as many files as one of ours may have."""
+    del folder
+    ends = socket.socketpair()
+    with ends[0], ends[1], suppress(RefusedError):
+        arriving = Arriving(ends[1])
+        with suppress(OSError):
+            ends[0].setblocking(False)
+            files = [ends[0].fileno()] * (3 + len(data) % 2)
+            socket.send_fds(ends[0], [len(data).to_bytes(4, "big") + data], files)
+            ends[0].shutdown(socket.SHUT_WR)
+        request = arriving.receive()
+        assert request is not None
+        close(request.files)
+
+
+def _read_calls(data: bytes, folder: Path) -> None:
+    """A table of calls, by the reader of extraction and by that of evaluation."""
+    path = folder / "calls"
+    path.write_bytes(data)
+    taxonomy = _known_taxonomy(folder)
+    try:
+        for _ in read_calls(path, taxonomy, {"s1": 11}):
+            pass
+    finally:
+        if b"\t|\t" not in data:  # MetaCache's are for evaluation only
+            reader = CallReader(path, 1)
+            while reader.take(1 + len(data) % 7):
+                pass
+
+
+def _known_taxonomy(folder: Path) -> Taxonomy:
+    place = folder / "known"
+    if not place.exists():
+        place.mkdir()
+        for name, text in DUMPS.items():
+            (place / name).write_bytes(text)
+    return load_taxonomy(place)
+
+
+CALLS: Final = (
+    b"read\ttaxid\trank\tname\tscore\ttarget\tbegin\tend\nr1\t11\tspecies\tG a\t9\ts1\t1\t99\n"
+    b"\t0\tno rank\tunclassified\t0\t-\t0\t0\n",
+    b"C\tr1\t11\t100|100\t11:5 |:| 0:9\nU\tr2\t0\t100\t0:9\n",
+    b"C\tr1\tG a (taxid 11)\t100\t11:5\nU\t\tunclassified (taxid 0)\t100\t0:9\n",
+    b"# TABLE_LAYOUT: x\nr1 c\t|\tspecies:G a(11)\nr2\t|\t--\nr3\t|\tsequence:s1\n",
+)
+REPORTS: Final = (
+    b" 10.00\t1\t1\tU\t0\tunclassified\n 90.00\t9\t0\tR\t1\troot\n 90.00\t9\t1\tR2\t2\t  Bacteria\n"
+    b" 80.00\t8\t8\tS\t11\t    G a\n",
+    b" 90.00\t9\t0\t7\t6\tR\t1\troot\n 90.00\t9\t9\t7\t6\t \t10239\t  Viruses\n",
+)
+
+
+def _read_report(data: bytes, folder: Path) -> None:
+    """A Kraken report, by the tables of samples and by the report's page."""
+    path = folder / "S.kreport"
+    path.write_bytes(data)
+    try:
+        samples = read_trees([path])
+        if samples:
+            reads_table(samples), abundance_tables(samples), taxpasta_table(samples)
+            biom_table(samples)
+    finally:
+        read_composition(path)
+
+
+def _read_tables(data: bytes, folder: Path) -> None:
+    """Tables of a classification that a report shows: the first byte says which."""
+    path = folder / "table.tsv"
+    path.write_bytes(data[1:])
+    (read_shares, read_coverage, read_evidence)[data[0] % 3 if data else 0](path)
+
+
+def _table_seeds() -> list[bytes]:
+    return [bytes([i]) + text.encode() for i, text in enumerate((ABUNDANCE, COVERAGE, EVIDENCE))]
+
+
+def _read_truth(data: bytes, folder: Path) -> None:
+    """Truth, or a composition and references: the first byte says which."""
+    path = folder / "truth.tsv"
+    path.write_bytes(data[1:])
+    if not data or data[0] % 2:
+        read_shares_of_taxa(path), read_references(path)
+    else:
+        read_origins(path, _known_taxonomy(folder))
+
+
+TRUTHS: Final = (
+    b"\0read\ttaxid\nr1\t11\nr2\t2\n",
+    b"\0label\tspecies\ttaxid\tgenus_taxid\nG\tG a\t11\t10\n",
+    b"\1taxid\tfraction\n11\t3\n2\t1\n",
+)
+
+
 TARGETS: Final[dict[str, Target]] = {
     "text": Target(_texts, _read),
     "gzip": Target(_gzips, _read),
@@ -338,8 +453,13 @@ TARGETS: Final[dict[str, Target]] = {
     "forests": Target(_models, _parse_model),
     "chain yaml": Target(_yaml, _steps("yaml")),
     "chain toml": Target(_toml, _steps("toml")),
+    "request": Target(_requests, _read_request),
     "taxonomy": Target(_dump_seeds, _load_taxonomy),
     "map": Target(lambda: [*TABLES], _map),
+    "calls": Target(lambda: [*CALLS], _read_calls),
+    "kraken report": Target(lambda: [*REPORTS], _read_report),
+    "tables": Target(_table_seeds, _read_tables),
+    "truth": Target(lambda: [*TRUTHS], _read_truth),
     "plan": Target(_plans, _read_plan),
     "topology": Target(_topologies, _read_topology),
     "sheet": Target(lambda: [b"sample\tfastq_1\tfastq_2\none\tr1.fq\t\n"], _read_sheet),

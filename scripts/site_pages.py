@@ -23,9 +23,16 @@ PAGES = {
 LINK = re.compile(r"\[([^\]\[]+)\]\((?!https?:|#)([^)#\s]+)(#[^)\s]*)?\)")
 
 
-def as_page(source: str) -> str:
-    """The text of a file as a page of the site."""
+def as_page(source: str, text: str | None = None) -> str:
+    """The text of a file as a page of the site.
+
+    Args:
+        source: the file's path in the repository.
+        text: what it holds, if that is known.
+    """
     pages = {file: page for page, file in PAGES.items()}
+    if text is None:
+        text = (ROOT / source).read_text()
 
     def link(found: re.Match[str]) -> str:
         target = os.path.normpath(Path(source).parent / found[2])
@@ -34,7 +41,7 @@ def as_page(source: str) -> str:
             return found[1]
         return f"[{found[1]}]({page}{found[3] or ''})"
 
-    return LINK.sub(link, (ROOT / source).read_text())
+    return LINK.sub(link, text)
 
 
 def on_files(files: Any, config: Any) -> Any:
@@ -44,6 +51,13 @@ def on_files(files: Any, config: Any) -> Any:
     for page, source in PAGES.items():
         files.append(File.generated(config, page, content=as_page(source)))
     return files
+
+
+def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
+    """Mend the links of a page of docs/ that lead out of that folder; called by MkDocs."""
+    if page.file.src_uri in PAGES:
+        return markdown
+    return as_page(f"docs/{page.file.src_uri}", markdown)
 
 
 def on_post_build(config: Any) -> None:

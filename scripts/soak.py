@@ -66,7 +66,10 @@ INTERRUPTED: Final = 0.1
 MEMORY: Final = Path("/dev/shm")
 """Where chains keep reads between steps."""
 GRACE: Final = 10.0
-"""Seconds in which a run has to end after a signal."""
+"""Seconds in which a run has to end after a signal; more where the machine is slow."""
+SLOWER: Final = 20
+"""How many times as long as the slowest first run another one may take, if that is longer than the
+limit."""
 
 
 @dataclass(frozen=True)
@@ -149,6 +152,9 @@ class Soak:
         root: a new folder.
         backend: the backend of all runs.
         limit: seconds after which a run hangs.
+
+    Attributes:
+        grace: seconds in which a run has to end after a signal.
     """
 
     def __init__(self, root: Path, backend: str, limit: float) -> None:
@@ -156,6 +162,7 @@ class Soak:
         self.inputs = root / "in"
         self.backend = backend
         self.limit = limit
+        self.grace = GRACE
         self.firsts: dict[str, First] = {}
         write_inputs(self.inputs)
         refs = str(self.inputs / "refs.fa")
@@ -237,13 +244,23 @@ class Soak:
             )
         if feeder and feeder.stdout:
             feeder.stdout.close()
-        is_late = _watch(process, self._signal_after(run), run.signal, self.limit)
-        if feeder:
-            feeder.wait()
+        try:
+            is_late = _watch(
+                process, self._signal_after(run), run.signal, self.limit, grace=self.grace
+            )
+        finally:
+            if feeder:
+                feeder.wait()
         return process.returncode, is_late, (folder / "stderr").read_text(errors="replace")
 
     def _signal_after(self, run: Run) -> float | None:
         return run.moment * self.firsts[run.command].seconds if run.signal else None
+
+    def suit(self, settings: argparse.Namespace) -> None:
+        """Give runs the time that the first ones show to be needed, where other work goes on."""
+        slowest = max(first.seconds for first in self.firsts.values())
+        self.limit = max(settings.limit, SLOWER * slowest)
+        self.grace = max(GRACE, 2 * slowest)
 
     def _judge(
         self, run: Run, status: int, errors: str, folder: Path, seconds: float
@@ -292,7 +309,12 @@ def _environment(tmp: Path) -> dict[str, str]:
 
 
 def _watch(
-    process: subprocess.Popen[bytes], after: float | None, number: int, limit: float
+    process: subprocess.Popen[bytes],
+    after: float | None,
+    number: int,
+    limit: float,
+    *,
+    grace: float = GRACE,
 ) -> bool:
     """Wait for a process, with a signal on the way; return whether it hung and was killed."""
     try:
@@ -301,17 +323,25 @@ def _watch(
                 process.wait(after)
             except subprocess.TimeoutExpired:
                 process.send_signal(number)
-                limit = GRACE
+                limit = grace
         process.wait(limit)
         return False
     except subprocess.TimeoutExpired:
         process.send_signal(signal.SIGABRT)  # has faulthandler print the stacks of all threads
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(2)
-        with contextlib.suppress(ProcessLookupError):  # it left no children
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+        _kill(process)
         return True
+    except BaseException:  # a test that is out of time leaves no process behind
+        _kill(process)
+        raise
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """End a process and its children."""
+    with contextlib.suppress(ProcessLookupError):  # it left no children
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
 
 
 def summary(
@@ -369,7 +399,7 @@ def main(arguments: list[str] | None = None) -> int:
             return 1
         outcomes[-1] = soak.run(Run(-2, command))  # this time with compiled kernels
         soak.firsts[command] = First(soak.firsts[command].contents, outcomes[-1].seconds)
-    soak.limit = settings.limit
+    soak.suit(settings)
     numbers = range(settings.runs) if settings.case is None else [settings.case]
     runs = map(partial(draw, settings.seed, settings.backend), numbers)
     with ThreadPoolExecutor(settings.jobs) as pool:

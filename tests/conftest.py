@@ -6,15 +6,20 @@ import gc
 import logging
 import os
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
 from ngsgpu.__main__ import reuse_freed_memory
+from ngsgpu.device import memory
 from ngsgpu.io.mapped import begin_run
 from tests.support.backends import BACKENDS, need_gpu
 from tests.support.commands import Commands
+
+FREE_MEMORY = 4 << 30
+"""Bytes that plans of runs in this process find free, at least."""
 
 GPU_TESTS = Path(__file__).with_name("gpu")
 
@@ -75,6 +80,20 @@ def pytest_runtest_setup() -> None:
     """Let no test answer for what an earlier one did: files mapped and damaged, quiet commands."""
     begin_run()
     logging.getLogger("ngsgpu").setLevel(logging.NOTSET)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def steady_memory() -> Iterator[None]:
+    """Plan as on a machine with some free memory, however much other work leaves."""
+    read = memory._machine_memory
+
+    def at_least(root: Path) -> tuple[int, int]:
+        total, available = read(root)
+        return total, max(available, min(total, FREE_MEMORY)) if root == memory._ROOT else available
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(memory, "_machine_memory", at_least)
+        yield
 
 
 @pytest.fixture

@@ -193,7 +193,7 @@ def test_pages_from_elsewhere_keep_their_links():
 def test_the_site_builds(tmp_path):
     """Strictly: links, anchors, images and menu."""
     pytest.importorskip("mkdocs")
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet"]
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict"]
     run = subprocess.run(
         [*command, "--site-dir", tmp_path / "site"], cwd=ROOT, capture_output=True, text=True
     )

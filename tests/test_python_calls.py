@@ -110,7 +110,7 @@ def test_a_single_path_is_a_list_of_one(
     correct_files(kind(single), kind(one))
     correct_files([single], [other])
     assert one.read_bytes() == other.read_bytes()
-    count_files(kind(single), tmp_path / "counts", CountParameters(kmer=21))
+    count_files(kind(single), tmp_path / "counts", CountParameters(kmer=11))
     assert open_database(tmp_path / "counts").source.sequences == 40
     fasta = tmp_path / "host.fa"
     fasta.write_text(">host\n" + "ACGTTGCATGCATTGACCGATAGACCATGGAT" * 3 + "\n")

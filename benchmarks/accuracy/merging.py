@@ -15,6 +15,8 @@ random     fragments of 60 to 290 bases of random sequence
 shifted+N  the same, but the qualities are stated higher by N (or lower) than ART has it
 genome     fragments of 160 to 290 bases of --genome
 apart      fragments of 310 to 600 bases of it: all that are merged are wrong
+repeat     fragments of 310 to 450 bases whose reads both end in one tandem repeat, likewise
+skewed     fragments of 310 to 600 bases of low complexity, most of them two letters, likewise
 =========  ==========================================================================
 
 A merged read is right if it is as long as its fragment. Its errors are compared with those that its
@@ -51,8 +53,12 @@ DIVERGENCE = 0.04
 """Lengths of repeat units, of repeats, and of the random sequence between them."""
 SHIFTS = (-15, -8, 8, 15)
 GENOMIC = ("genome", "apart")
+ENDS = (12, 101)
+"""Bases that each read has of a repeat in which both end."""
+SKEW = 0.2
+"""Concentration of base frequencies (Dirichlet) in sequence of low complexity."""
 SHIFTED = tuple(f"shifted{shift:+d}" for shift in SHIFTS)
-SETS = ("tandem", "diverged", "mixed", "library", "random", *SHIFTED, *GENOMIC)
+SETS = ("tandem", "diverged", "mixed", "library", "random", "repeat", "skewed", *SHIFTED, *GENOMIC)
 Fragments = list[Bases]
 
 
@@ -93,12 +99,33 @@ def library(pairs: int, rng: np.random.Generator) -> Fragments:
     return found
 
 
+def repeats_between(pairs: int, rng: np.random.Generator) -> Fragments:
+    """Fragments longer than both reads, which end in one tandem repeat."""
+    found = []
+    for _ in range(pairs):
+        first, second = (int(own) for own in rng.integers(*ENDS, 2))
+        gap = int(rng.integers(10, 151))
+        unit = random_bases(int(rng.integers(*UNITS)), rng)
+        flanks = [random_bases(LENGTH - own, rng) for own in (first, second)]
+        found.append(np.concatenate((flanks[0], np.resize(unit, first + gap + second), flanks[1])))
+    return found
+
+
+def skewed(pairs: int, rng: np.random.Generator) -> Fragments:
+    """Fragments longer than both reads, each of few letters."""
+    return [
+        rng.choice(LETTERS, int(rng.integers(310, 601)), p=rng.dirichlet(np.full(4, SKEW)))
+        for _ in range(pairs)
+    ]
+
+
 def fragments_of(
     name: str, pairs: int, rng: np.random.Generator, genome: Bases | None = None
 ) -> Fragments:
     """The fragments of a set."""
-    if name == "library":
-        return library(pairs, rng)
+    if name in ("library", "repeat", "skewed"):
+        made = {"library": library, "repeat": repeats_between, "skewed": skewed}[name]
+        return made(pairs, rng)
     if name in GENOMIC:
         assert genome is not None
         return pieces(genome, *((160, pairs, rng) if name == "genome" else (310, pairs, rng, 600)))

@@ -1,4 +1,4 @@
-"""How much GPU memory is in use, asked of the driver's library while something runs."""
+"""How much GPU memory is in use, and how busy GPUs are, asked of the driver's library."""
 
 from __future__ import annotations
 
@@ -18,6 +18,12 @@ class _Memory(ctypes.Structure):
         ("free", ctypes.c_ulonglong),
         ("used", ctypes.c_ulonglong),
     )
+
+
+class _Utilization(ctypes.Structure):
+    """The library's ``nvmlUtilization_t``: percent of the last sample period."""
+
+    _fields_ = (("gpu", ctypes.c_uint), ("memory", ctypes.c_uint))
 
 
 class Driver:
@@ -49,6 +55,15 @@ class Driver:
             self._call("nvmlDeviceGetMemoryInfo", gpu, ctypes.byref(memory))
             used += int(memory.used)
         return used
+
+    def busy_percent(self) -> list[int]:
+        """Of each GPU, percent of the last moments in which a kernel ran."""
+        found = []
+        for gpu in self._gpus:
+            utilization = _Utilization()
+            self._call("nvmlDeviceGetUtilizationRates", gpu, ctypes.byref(utilization))
+            found.append(int(utilization.gpu))
+        return found
 
 
 class DeviceMemory:

@@ -9,8 +9,10 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -24,6 +26,8 @@ from benchmarks.harness.device_memory import DeviceMemory, find_driver
 
 ROOT = Path(__file__).parents[2]
 OUTPUT = "output.txt"
+_SAID = 1500
+"""Letters of the messages of a failed command that are kept, of either end."""
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -60,6 +64,7 @@ def measure(
     *,
     output: Path | None = None,
     environment: Mapping[str, str] | None = None,
+    limit_s: float | None = None,
 ) -> Measurement:
     """Run a command and measure it.
 
@@ -68,9 +73,10 @@ def measure(
         directory: where it runs.
         output: where its standard output goes; ``output.txt`` in the directory by default.
         environment: added to this process's.
+        limit_s: seconds after which it gets SIGTERM, and ten later SIGKILL.
 
     Raises:
-        BenchmarkError: it fails; the message ends with what it said.
+        BenchmarkError: it fails or takes too long; the message ends with what it said.
     """
     with (
         (output or directory / OUTPUT).open("wb") as standard_output,
@@ -87,13 +93,25 @@ def measure(
             stderr=messages,
             env=os.environ | {"PYTHONPATH": import_path()} | dict(environment or {}),
         )
+        timers = [
+            threading.Timer(limit_s + grace, process.send_signal, [number])
+            for grace, number in ((0, signal.SIGTERM), (10, signal.SIGKILL))
+            if limit_s is not None
+        ]
+        for timer in timers:
+            timer.start()
         _, status, usage = os.wait4(process.pid, 0)
+        for timer in timers:
+            timer.cancel()
         wall = time.perf_counter() - begin
         busy = busy_seconds() - busy
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode != 0:
-        said = (directory / "messages.txt").read_text(errors="replace").strip()[-2000:]
-        raise BenchmarkError(f"{' '.join(command)}: status {process.returncode}\n{said}")
+        said = (directory / "messages.txt").read_text(errors="replace").strip()
+        if len(said) > 2 * _SAID:
+            said = f"{said[:_SAID]}\n[...]\n{said[-_SAID:]}"
+        late = f", stopped after {wall:.0f} s" if limit_s is not None and wall >= limit_s else ""
+        raise BenchmarkError(f"{' '.join(command)}: status {process.returncode}{late}\n{said}")
     return Measurement(
         wall_s=round(wall, 3),
         user_s=round(usage.ru_utime, 3),

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final, Generic, Literal, Self, TypeAlias, TypeVar, overload
 
-from ngsgpu.api.record import Record, RecordLike, fasta_bytes, fastq_bytes, records_of
+from ngsgpu.api.record import Record, RecordLike, check_record, fasta_bytes, fastq_bytes, records_of
 from ngsgpu.declared.options import Option
 from ngsgpu.declared.values import check_value
 from ngsgpu.errors import UsageError, unreadable
 from ngsgpu.io.compress.deflate import DEFAULT_LEVEL
-from ngsgpu.io.compress.formats import without_packing
+from ngsgpu.io.compress.formats import is_named_fasta
 from ngsgpu.io.inputs import ReadFiles
 from ngsgpu.io.output.writer import OutputSet
 from ngsgpu.io.text.batch import RecordBatch
@@ -21,7 +21,6 @@ from ngsgpu.io.text.reader import CHUNK_BYTES
 Pair: TypeAlias = tuple[Record, Record]
 Item = TypeVar("Item", Record, Pair)
 
-_FASTA: Final = (".fa", ".fasta", ".fna")
 _AT_ONCE: Final = 1 << 18
 """Bytes that are handed on together."""
 
@@ -88,12 +87,14 @@ class Writer(Closing):
     The files appear whole when the block ends, and not at all if it fails.
 
     Args:
-        paths: the file, or those of both mates; names ending in ``.gz`` or ``.zst`` are compressed.
+        paths: the file, or those of both mates; names ending in ``.gz``, ``.zst``, ``.bz2``
+            or ``.xz`` are compressed.
         threads: that compress.
         compress_level: 1 (fast) to 12 (small).
 
     Raises:
         OutputError: a file cannot be written.
+        UsageError: a name is that of a format that is not written (``.bam``).
     """
 
     def __init__(
@@ -105,19 +106,19 @@ class Writer(Closing):
     ) -> None:
         self._outputs = OutputSet(paths, threads=threads, compression_level=compress_level)
         self._waiting = [bytearray() for _ in paths]
-        names = (without_packing(Path(path).name) for path in paths)
-        self._named_fasta = [Path(name).suffix in _FASTA for name in names]
+        self._named_fasta = [is_named_fasta(path) for path in paths]
         self._is_fasta: list[bool | None] = [None for _ in paths]
         self._closed = False
 
     def write(self, record: RecordLike, mate: RecordLike | None = None) -> None:
         """Write a record, or a pair; without a second file, mates alternate in the one.
 
-        Names ending in ``.fa``, ``.fasta`` or ``.fna``, and records without qualities, are FASTA.
+        Files with names such as ``x.fa``, and of records without qualities, are FASTA.
 
         Raises:
-            UsageError: there are two files and no mate, it is no record, records of a file have
-                qualities and others have none, or the file is closed.
+            UsageError: there are two files and no mate, it is no record or one that no reader
+                takes, records of a file have qualities and others have none, or the file is
+                closed.
             OutputError: the disk is full, for example.
         """
         if mate is None and len(self._waiting) == 2:
@@ -129,8 +130,7 @@ class Writer(Closing):
     def _put(self, file: int, record: RecordLike) -> None:
         if self._closed:
             raise UsageError("the file is closed; write within the with block")
-        if not hasattr(record, "qualities"):
-            raise UsageError(f"{record!r:.40} is no record: that has name, sequence and qualities")
+        check_record(record)
         is_fasta = self._named_fasta[file] or record.qualities is None
         if self._is_fasta[file] not in (None, is_fasta):
             here, before = ("no ", "some") if is_fasta else ("", "none")

@@ -8,7 +8,10 @@ from typing import Final, Protocol
 
 from ngsgpu.errors import UsageError
 from ngsgpu.io.text.batch import RecordBatch
+from ngsgpu.io.text.reader import DEFAULT_LIMITS
+from ngsgpu.io.text.scan import BASES, FASTA_BASES
 
+_QUALITIES: Final = bytes(range(33, 127))
 _COMPLEMENT: Final = str.maketrans("ACGTUNacgtun", "TGCAANtgcaan")
 
 
@@ -83,30 +86,68 @@ class Record:
         return fasta_bytes(self)
 
 
+def check_record(record: RecordLike) -> None:
+    """Check that something has the name, sequence and qualities of a record, as text.
+
+    Raises:
+        UsageError: it has not.
+    """
+    try:
+        name, sequence, qualities = record.name, record.sequence, record.qualities
+    except AttributeError:
+        raise UsageError(
+            f"{record!r:.40} is no record: that has name, sequence and qualities"
+        ) from None
+    for what, text in (("name", name), ("sequence", sequence), ("qualities", qualities or "")):
+        if not isinstance(text, str):
+            raise UsageError(f"{what} of a record must be text, not {type(text).__name__}")
+
+
 def fastq_bytes(record: RecordLike) -> bytes:
     """A record as FASTQ.
 
     Raises:
-        UsageError: it has no qualities, or a line end within it.
+        UsageError: it has no qualities, or something that no FASTQ file may have.
     """
+    check_record(record)
     if record.qualities is None:
         raise UsageError(f"record {record.name!r} has no qualities; write FASTA")
-    return _encoded(f"@{record.name}\n{record.sequence}\n+\n{record.qualities}\n", 4, record)
+    if len(record.qualities) != len(record.sequence):
+        counts = f"{len(record.sequence)} bases, but {len(record.qualities)} qualities"
+        raise UsageError(f"record {record.name!r}: {counts}")
+    name, bases = _encoded(record, BASES)
+    qualities = record.qualities.encode(errors="backslashreplace")
+    if len(qualities) != len(bases) or qualities.translate(None, _QUALITIES):
+        raise UsageError(f"record {record.name!r}: qualities must be characters from '!' to '~'")
+    return b"@%b\n%b\n+\n%b\n" % (name, bases, qualities)
 
 
 def fasta_bytes(record: RecordLike) -> bytes:
     """A record as FASTA, the sequence in one line.
 
     Raises:
-        UsageError: it has a line end within it.
+        UsageError: it has something that no FASTA file may have.
     """
-    return _encoded(f">{record.name}\n{record.sequence}\n", 2, record)
+    check_record(record)
+    return b">%b\n%b\n" % _encoded(record, FASTA_BASES)
 
 
-def _encoded(text: str, lines: int, record: RecordLike) -> bytes:
-    if text.count("\n") != lines:
+def _encoded(record: RecordLike, letters: bytes) -> tuple[bytes, bytes]:
+    """Name and sequence of a record, as a reader takes them."""
+    try:
+        name = record.name.encode(errors="surrogateescape")
+    except UnicodeEncodeError:
+        raise UsageError(f"record {record.name!a}: the name cannot be written as UTF-8") from None
+    if any(end in part for end in "\n\r" for part in (record.name, record.sequence)):
         raise UsageError(f"record {record.name!r} has a line end within it")
-    return text.encode(errors="surrogateescape")
+    if b"\0" in name or len(name) > DEFAULT_LIMITS.header_bytes:
+        raise UsageError(f"record {record.name[:80]!r}: a name is at most 1 MiB, without NUL")
+    bases = record.sequence.encode("ascii", "replace")  # '?' is none of the letters
+    if others := bases.translate(None, letters):
+        raise UsageError(
+            f"record {record.name!r}: {others[:1].decode()!r} in the sequence is no nucleotide code"
+        )
+    return name, bases
 
 
 def records_of(batch: RecordBatch) -> Iterator[Record]:

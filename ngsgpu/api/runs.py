@@ -20,6 +20,7 @@ from ngsgpu.device.backend import choose_backend
 from ngsgpu.device.memory import parse_size, usable_cpus
 from ngsgpu.errors import InputError, NgsgpuError, UsageError, output_error
 from ngsgpu.io.inputs import holds_pairs
+from ngsgpu.io.output.temporary import keep_private
 from ngsgpu.io.output.writer import OutputSet
 from ngsgpu.io.paths import Paths, listed, temporary_place
 from ngsgpu.io.text.batch import RecordBatch
@@ -123,6 +124,7 @@ class Folder:
             self._path = Path(tempfile.mkdtemp(prefix="ngsgpu-", dir=place))
             self.inputs = self._path / "inputs"
             self.inputs.mkdir()
+            keep_private(self._path)
         except OSError as error:
             raise output_error(place, error) from error
         self.remove = weakref.finalize(self, shutil.rmtree, self._path, ignore_errors=True)

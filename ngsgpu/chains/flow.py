@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Final
 
 from ngsgpu.errors import UsageError
@@ -37,6 +38,14 @@ class Flow:
         """All files."""
         return (*self.first, *self.second, *self.single)
 
+    def below(self, folder: Path) -> Flow:
+        """The files of these names in a folder."""
+        first, second, single = (
+            tuple(str(folder / name) for name in names)
+            for names in (self.first, self.second, self.single)
+        )
+        return replace(self, first=first, second=second, single=single)
+
 
 @dataclass(frozen=True)
 class Wiring:
@@ -53,6 +62,7 @@ class Wiring:
             that name), ``sheet`` (as further lanes of a sample) or ``reads`` (as all others).
         files: names of its other outputs, by their parameters; ``{name}`` stands for the step,
             ``{sample}`` for the sample.
+        alone: parameter of an output beside which it has none of reads and calls.
     """
 
     mates: tuple[str, str] | None = None
@@ -62,6 +72,7 @@ class Wiring:
     separates: bool = False
     beside: str = "refused"
     files: Mapping[str, str] = field(default_factory=dict)
+    alone: str = ""
 
     @property
     def passes_on(self) -> bool:
@@ -87,6 +98,7 @@ WIRINGS: Final = {
     ),
     "classify": Wiring(
         beside="sheet",
+        alone="candidate_file",
         files={
             "reads": "{sample}.reads.tsv.gz", "report": "{sample}.kraken2.report.txt", **_STATS,
         },

@@ -13,8 +13,8 @@ from typing import Final, Self
 import numpy as np
 
 from ngsgpu.device.memory import available_memory
-from ngsgpu.errors import NgsgpuError, output_error
-from ngsgpu.io.compress.source import unpacked_size
+from ngsgpu.errors import NgsgpuError, output_error, unreadable
+from ngsgpu.io.compress.source import is_compressed, unpacked_size
 from ngsgpu.io.output.temporary import close_folder, open_folder
 from ngsgpu.io.output.writer import OutputSet
 from ngsgpu.io.paths import is_stream, read_at
@@ -50,6 +50,7 @@ class Places:
         folder: where they lie.
 
     Raises:
+        InputError: an input cannot be read.
         OutputError: the folder cannot be made.
     """
 
@@ -68,7 +69,7 @@ class Places:
         elif own := os.environ.get("TMPDIR"):
             target = Path(own).absolute() / f"ngsgpu-{os.getuid()}"
         try:
-            self.folder, self._lock = open_folder(target)
+            self.folder, self._lock = open_folder(target, None)
         except OSError as error:
             raise output_error(target.parent, error) from error
 
@@ -127,9 +128,13 @@ def _packing(path: str) -> float:
     """How much more a file holds than ``unpacked_size`` assumes, by its first bytes, and some."""
     if unpacked_size(path) == 0:
         return 1.0
-    with Path(path).open("rb") as file:
-        packed = file.read(_SAMPLE)
-        size = os.fstat(file.fileno()).st_size
+    try:
+        with Path(path).open("rb") as file:
+            packed = file.read(_SAMPLE)
+            size = os.fstat(file.fileno()).st_size
+    except OSError as error:
+        is_compressed(path)  # says why it cannot be opened
+        raise unreadable(path, error) from error
     text, rest = 0, packed
     while rest[:2] == _GZIP:
         member = zlib.decompressobj(wbits=31)

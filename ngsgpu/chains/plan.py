@@ -16,6 +16,7 @@ from ngsgpu.declared.parameters import Parameter
 from ngsgpu.declared.roles import Role
 from ngsgpu.errors import InputError, NgsgpuError, UsageError
 from ngsgpu.io.output.atomic import write_text_atomically
+from ngsgpu.io.paths import is_stream
 
 Find = Callable[[str], Command]
 """Finds a command by its full name."""
@@ -39,6 +40,7 @@ class Planned:
         outputs: files that it writes for good.
         last_use: files of reads that no later step reads.
         sheet: lines of a sample sheet that it reads, by the path of this.
+        called: what messages call files between steps, by their paths.
     """
 
     step: Step
@@ -49,6 +51,7 @@ class Planned:
     outputs: tuple[str, ...] = ()
     last_use: tuple[str, ...] = ()
     sheet: Mapping[str, list[str]] = field(default_factory=dict)
+    called: Mapping[str, str] = field(default_factory=dict)
 
     def write_sheet(self) -> None:
         """Write the sample sheet.
@@ -105,11 +108,39 @@ class Chain:
         return planned
 
 
+def check_streams(planned: Sequence[Planned], inputs: Sequence[str]) -> None:
+    """Refuse a chain of which two steps would read the same stream.
+
+    Args:
+        planned: the steps.
+        inputs: files of the sample.
+
+    Raises:
+        UsageError: names the second step.
+    """
+    streams = {own for own in inputs if is_stream(own) or own == "-"}
+    readers = [own for own in planned if streams & {word.partition("=")[2] for word in own.words}]
+    for own in readers[1:]:
+        raise _of_step(
+            own.step,
+            f"{readers[0].step.name} has read the stream of reads before; give files, or begin "
+            "with a step that passes reads on",
+        )
+
+
 @contextmanager
 def named(step: Step) -> Iterator[None]:
-    """Name a step in the messages of errors, but of those that name a file of reads."""
+    """Name a step in the messages of errors, but of those that name a file of reads.
+
+    Raises:
+        UsageError: in place of one of click's.
+    """
+    import click
+
     try:
         yield
+    except click.UsageError as error:
+        raise _of_step(step, error.format_message()) from error
     except InputError:
         raise
     except NgsgpuError as error:
@@ -135,18 +166,20 @@ class _Words:
 
     def _options(self) -> dict[str, Any]:
         """The step's options by the names of parameters; names of outputs lie in the folder."""
-        named = {
+        named = self._known | {
             name.strip("-").replace("-", "_"): own
             for own in self._known.values()
             for name in own.names
-        } | self._known
-        found = {}
+        }
+        found: dict[str, Any] = {}
         for name, value in self._step.options.items():
             if name not in named:
                 near = difflib.get_close_matches(name, named, 1)
                 hint = f"; did you mean {near[0]!r}?" if near else ""
                 raise _of_step(self._step, f"{self._step.command} has no option {name!r}{hint}")
             parameter = named[name]
+            if parameter.name in found:
+                raise _of_step(self._step, f"{parameter.flag} is given twice")
             found[parameter.name] = self._placed(parameter, value)
         found |= self._typed()
         if own := sorted(_OWN & found.keys()):
@@ -168,12 +201,20 @@ class _Words:
         options = {own.name for own in self._known.values() if not own.option.is_argument}
         return {name: value for name, value in found.items() if name in options}
 
-    def _placed(self, parameter: Parameter, value: Any) -> Any:
+    def _placed(self, parameter: Parameter, value: Any, *, is_part: bool = False) -> Any:
+        """A value as an option takes it."""
         if isinstance(value, list):
-            return [self._placed(parameter, own) for own in value]
-        if parameter.role in _OUTPUTS and isinstance(value, str) and value != "-":
-            return str(self._out / value.replace(_PLACEHOLDER, self._sample))
-        return value
+            if is_part or not (parameter.is_list or parameter.is_tuple):
+                raise _of_step(self._step, f"{parameter.flag} takes one value")
+            return [self._placed(parameter, own, is_part=True) for own in value]
+        if isinstance(value, Mapping):
+            raise _of_step(self._step, f"{parameter.flag} takes no table")
+        if parameter.kind is bool or value is None:
+            return value
+        text = str(value).lower() if isinstance(value, bool) else str(value)
+        if parameter.role in _OUTPUTS and text != "-":
+            return str(self._out / text.replace(_PLACEHOLDER, self._sample))
+        return text
 
     def plan(
         self, flow: Flow, between: Path, common: Mapping[str, Any], *, is_read: bool, is_kept: bool
@@ -202,28 +243,35 @@ class _Words:
         outputs = {
             name: str(self._out / text.format(name=self._step.name, sample=self._sample))
             for name, text in self._wiring.files.items()
+            if name == "stats" or self._wiring.alone not in self._given
         }
         values |= outputs | {name: own for name, own in self._given.items() if name not in targets}
-        planned = Planned(
+        words = [*self._words(values)]
+        with named(self._step):
+            self._command.prepare(words)
+        return Planned(
             self._step,
             self._command,
-            [*self._words(values)],
+            words,
             copies,
             int(level) if (level := self._given.get("compress_level")) else None,
             (*(() if is_read else targets.values()), *self._written(values)),
             sheet=sheet,
+            called={
+                **{self._reads[name]: self._called(name, targets) for name in targets if is_read},
+                **dict.fromkeys(sheet, f"the sample sheet of step {self._step.name}"),
+            },
         )
-        self._check(planned)
-        return planned
 
-    def _check(self, planned: Planned) -> None:
-        import click
-
-        try:
-            with named(self._step):
-                self._command.prepare(planned.words)
-        except click.UsageError as error:
-            raise _of_step(self._step, error.format_message()) from error
+    def _called(self, name: str, targets: Mapping[str, str]) -> str:
+        """What messages call an output of reads."""
+        wiring = self._wiring
+        what = "the reads"
+        if wiring.joined is not None and name == wiring.joined[0]:
+            what = f"the {wiring.joined[1]} reads"
+        elif wiring.mates is not None and wiring.mates[1] in targets:
+            what = f"the {'first' if name == wiring.mates[0] else 'second'} mates"
+        return f"{what} of step {self._step.name}"
 
     def _inputs(self, values: dict[str, Any], flow: Flow, between: Path) -> dict[str, list[str]]:
         """Add the reads to the values; gives back the sample sheet that names them, if one does."""
@@ -315,7 +363,8 @@ class _Words:
                     yield f"{option}={own}"
 
     def _is_set(self, name: str, value: Any) -> bool:
-        words = {"true": True, "false": False, True: True, False: False}
-        if value not in words:
+        if value is None or isinstance(value, bool):
+            return bool(value)
+        if value not in ("true", "false"):
             raise _of_step(self._step, f"{name!r} is true or false, not {value!r}")
-        return words[value]
+        return bool(value == "true")

@@ -7,7 +7,8 @@ import os
 import resource
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,8 +16,16 @@ import click
 
 from ngsgpu.chains.flow import Flow, wiring_of
 from ngsgpu.chains.places import Places
-from ngsgpu.chains.plan import Chain, Planned
-from ngsgpu.chains.runner import ChainStatistics, logged, run_steps
+from ngsgpu.chains.plan import Chain, Planned, check_streams, named
+from ngsgpu.chains.runner import (
+    LOG,
+    STATISTICS,
+    ChainStatistics,
+    called,
+    check_unused,
+    logged,
+    run_steps,
+)
 from ngsgpu.chains.steps import Step
 from ngsgpu.classify.run.samples import Sample
 from ngsgpu.cli import app
@@ -25,13 +34,13 @@ from ngsgpu.declared.outputs import declare_output
 from ngsgpu.errors import InputError, NgsgpuError, OutputError, output_error
 from ngsgpu.io.compress.formats import without_packing
 from ngsgpu.io.output.atomic import write_text_atomically
+from ngsgpu.io.output.temporary import temporary_folder
 from ngsgpu.io.paths import check_distinct
 from ngsgpu.run.options import RunOptions
+from ngsgpu.run.rehearsal import check_outputs
 
 logger = logging.getLogger("ngsgpu")
 
-LOG: Final = "ngsgpu.log"
-STATISTICS: Final = "chain.stats.json"
 _FASTA: Final = (".fa", ".fasta", ".fna")
 
 
@@ -73,7 +82,13 @@ class Runs:
         self._steps, self._out, self._options, self._quiet = steps, out, options, quiet
 
     def _plan(
-        self, steps: Sequence[Step], sample: Sample, out: Path, between: Path, taken: int = 0
+        self,
+        steps: Sequence[Step],
+        sample: Sample,
+        out: Path,
+        between: Path,
+        taken: int = 0,
+        flow: Flow | None = None,
     ) -> list[Planned]:
         """The steps of a sample, which have the options of the run unless they say otherwise.
 
@@ -83,6 +98,7 @@ class Runs:
             out: folder of the outputs.
             between: folder of the reads between two steps.
             taken: bytes of memory that these take.
+            flow: reads in place of the sample's.
         """
         options = self._options
         on_gpu = options.backend == "cuda"
@@ -96,20 +112,46 @@ class Runs:
             "quiet": self._quiet,
         }
         chain = Chain(steps, command_named, common)
-        return chain.plan(flow_of(sample), sample.name, out, between)
+        return chain.plan(flow or flow_of(sample), sample.name, out, between)
 
     def check(self, samples: Sequence[Sample]) -> None:
-        """Check the options of all steps, and that no input is an output.
+        """Check all that can be known before the first step runs, but for the reads.
 
         Raises:
-            UsageError: names the step.
+            NgsgpuError: what a step would refuse; names it.
         """
+        rehearsed = set()
         for sample in samples:
             out = self._folder(sample, samples)
             planned = self._plan(self._steps, sample, out, out / "reads")
             inputs = [path for lane in sample.lanes for path in lane.inputs]
             written = [path for own in planned for path in (*own.copies.values(), *own.outputs)]
             check_distinct(inputs, [*written, out / LOG, out / STATISTICS])
+            check_streams(planned, inputs)
+            check_unused(out, sample.name)
+            stand_ins = _stand_ins(flow_of(sample))
+            if stand_ins not in rehearsed:
+                rehearsed.add(stand_ins)
+                self._rehearse(sample, out, stand_ins)
+
+    def _rehearse(self, sample: Sample, out: Path, flow: Flow) -> None:
+        """Have each step do what it does before it reads, with empty files in place of reads."""
+        with ExitStack() as stack:
+            with _no_folder(out):
+                folder = stack.enter_context(temporary_folder(out / "reads"))
+            reads = flow.below(folder)
+            planned = self._plan(self._steps, sample, out, folder, flow=reads)
+            for path in (*reads.files, *(path for own in planned for path in own.last_use)):
+                write_text_atomically(path, "")
+            with called(planned):
+                for own in planned:
+                    own.write_sheet()
+                    with named(own.step):
+                        own.command.rehearse(own.words)
+            copies = [path for own in planned for path in own.copies.values()]
+            for path in copies:
+                declare_output(path)
+            check_outputs([*copies, out / LOG, out / STATISTICS])
 
     def show(self, sample: Sample) -> None:
         """Print what a run of a sample would do, and the memory of its steps."""
@@ -154,11 +196,12 @@ class Runs:
         """Run the steps of a sample, with all outputs in a folder."""
         begin = time.monotonic()
         _make(out)
-        with logged(out / LOG), self._places(out, sample) as places:
+        with logged(out / LOG, sample.name), self._places(out, sample) as places:
             planned = self._plan(self._steps, sample, out, places.folder, places.taken)
             for path in (path for own in planned for path in own.copies.values()):
                 declare_output(path)
-            steps = run_steps(planned, places)
+            with called(planned):
+                steps = run_steps(planned, places)
             between = "memory" if places.in_memory else str(places.folder)
         options = self._options
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
@@ -201,11 +244,32 @@ def _lines(planned: Sequence[Planned], places: Places) -> Iterator[str]:
         yield f"step {number}   {own.step.name}: writes {', '.join(written) or 'nothing to keep'}"
 
 
+def _stand_ins(flow: Flow) -> Flow:
+    """Names in place of those of reads, the same for all samples with as many files."""
+
+    def numbered(word: str, files: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(f"{word}-{number}.{flow.ending}" for number in range(len(files)))
+
+    return replace(
+        flow,
+        first=numbered("first", flow.first),
+        second=numbered("second", flow.second),
+        single=numbered("single", flow.single),
+    )
+
+
 def _make(folder: Path) -> None:
     """Make a folder if it is not there."""
-    try:
+    with _no_folder(folder):
         folder.mkdir(parents=True, exist_ok=True)
-    except FileExistsError as error:
+
+
+@contextmanager
+def _no_folder(folder: Path) -> Iterator[None]:
+    """Errors of making a folder."""
+    try:
+        yield
+    except (FileExistsError, NotADirectoryError) as error:
         raise OutputError(f"{folder}: this is a file; choose another name") from error
     except OSError as error:
         raise output_error(folder, error) from error
@@ -213,7 +277,7 @@ def _make(folder: Path) -> None:
 
 def _read_ahead(sample: Sample) -> None:
     """Have the system read a sample's files while it is not its turn yet."""
-    for lane in sample.lanes:
-        for path in lane.inputs:
+    for path in (path for lane in sample.lanes for path in lane.inputs):
+        if Path(path).is_file():  # the writer of a pipe would see it close
             with suppress(OSError), Path(path).open("rb") as file:
                 os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_WILLNEED)

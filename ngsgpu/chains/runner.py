@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import logging
+import re
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from ngsgpu.chains.places import Places
 from ngsgpu.chains.plan import Planned, named
+from ngsgpu.errors import InputError, NgsgpuError, UsageError, output_error
 from ngsgpu.run.statistics import RunStatistics
+
+LOG: Final = "ngsgpu.log"
+STATISTICS: Final = "chain.stats.json"
+_LONGEST_LINE: Final = 1000
 
 logger = logging.getLogger("ngsgpu")
 
@@ -80,11 +86,72 @@ def run_steps(planned: Sequence[Planned], places: Places) -> list[dict[str, Any]
     return done
 
 
+def check_unused(out: Path, sample: str) -> None:
+    """Refuse a folder with outputs of another sample, which would stay beside the new ones.
+
+    Args:
+        out: the folder.
+        sample: whose outputs are to be written.
+
+    Raises:
+        UsageError: names the sample.
+    """
+    try:
+        with (out / LOG).open("rb") as file:
+            found = re.fullmatch(rb"[-0-9]+ [:0-9]+ sample (\S+)\n", file.readline(_LONGEST_LINE))
+    except OSError:
+        return
+    if found and (other := found[1].decode(errors="replace")) != sample:
+        raise UsageError(
+            f"{out} has the outputs of sample {other}; choose another folder for {sample}, or "
+            "remove it"
+        )
+
+
 @contextmanager
-def logged(path: Path) -> Iterator[None]:
-    """Within the block, also write the messages of the program to a file."""
-    handler = logging.FileHandler(path, mode="w", encoding="utf-8")
+def called(planned: Sequence[Planned]) -> Iterator[None]:
+    """Within the block, and in errors that leave it, messages name reads, not their files."""
+    names = {path: name for own in planned for path, name in own.called.items()}
+    paths = re.compile("|".join(map(re.escape, sorted(names, key=len, reverse=True))) or "(?!)")
+
+    def reworded(text: str) -> str:
+        return paths.sub(lambda found: names[found[0]], text)
+
+    def reword(record: logging.LogRecord) -> bool:
+        record.msg, record.args = reworded(record.getMessage()), ()
+        return True
+
+    logger.addFilter(reword)
+    try:
+        yield
+    except InputError as error:
+        error.path = reworded(error.path)
+        error.reword(reworded)
+        raise
+    except NgsgpuError as error:
+        error.reword(reworded)
+        raise
+    finally:
+        logger.removeFilter(reword)
+
+
+@contextmanager
+def logged(path: Path, sample: str) -> Iterator[None]:
+    """Within the block, also write the messages of the program to a file.
+
+    Args:
+        path: the file.
+        sample: its name, which the first line gives.
+
+    Raises:
+        OutputError: it cannot be written.
+    """
+    try:
+        handler = logging.FileHandler(path, "w", encoding="utf-8", errors="backslashreplace")
+    except OSError as error:
+        raise output_error(path, error) from error
     handler.setFormatter(logging.Formatter("%(asctime)s %(message)s", "%Y-%m-%d %H:%M:%S"))
+    handler.handle(logging.makeLogRecord({"msg": f"sample {sample}"}))
     logger.addHandler(handler)
     try:
         yield

@@ -12,21 +12,22 @@ a step's name has its options, too:
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
-import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from reprlib import repr as shortened
 from typing import Any, Final
 
+from ngsgpu.declared.documents import checked, read_document
 from ngsgpu.errors import InputError, UsageError
 
 PRESETS: Final = Path(__file__).with_name("presets")
 """Chains that come with the program, by their names."""
 
 _NAME: Final = re.compile(r"[a-z][a-z0-9_-]*")
-_YAML: Final = {".yaml", ".yml"}
 
 
 @dataclass(frozen=True)
@@ -64,16 +65,12 @@ def read_steps(source: str) -> list[Step]:
     Raises:
         InputError: the file cannot be read, or describes no chain.
     """
-    path = PRESETS / f"{source}.toml" if source in presets() else Path(source)
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is no text"
+    if source in presets():
+        return _from_document(source, read_document(PRESETS / f"{source}.toml"))
+    if not os.path.lexists(source):
         known = ", ".join(presets())
-        raise InputError(
-            source, f"cannot be read ({reason})", f"name a file of steps, or one of: {known}"
-        ) from error
-    return _from_document(source, _parsed(source, path, text))
+        raise InputError(source, "no such file", f"name a file of steps, or one of: {known}")
+    return _from_document(source, read_document(source))
 
 
 def steps_of(entries: Iterable[str | Mapping[str, Any]]) -> list[Step]:
@@ -82,7 +79,10 @@ def steps_of(entries: Iterable[str | Mapping[str, Any]]) -> list[Step]:
     Raises:
         InputError: an entry is none.
     """
-    return _from_document("steps", {"steps": list(entries)})
+    try:
+        return _from_document("steps", {"steps": checked(list(entries))})
+    except ValueError as error:
+        raise InputError("steps", f"cannot be used ({error})", "correct them") from error
 
 
 def with_settings(steps: Iterable[Step], settings: Iterable[str]) -> list[Step]:
@@ -106,33 +106,8 @@ def with_settings(steps: Iterable[Step], settings: Iterable[str]) -> list[Step]:
         options: dict[str, Any] = {"command": step.command, **step.options}
         options["arguments"] = [shlex.quote(word) for word in step.arguments]
         options |= {key: texts if len(texts) > 1 else texts[0] for key, texts in own.items()}
-        found[name] = _step("--set", name, options, step.keep)
+        found[name] = _step("--set", name, options.items(), step.keep)
     return list(found.values())
-
-
-def _parsed(source: str, path: Path, text: str) -> Any:
-    """The document in a file."""
-    try:
-        if path.suffix.lower() not in _YAML:
-            return tomllib.loads(text)
-        try:
-            import yaml
-        except ImportError as error:
-            raise InputError(
-                source, "YAML needs PyYAML", "install it (pip install pyyaml), or write TOML"
-            ) from error
-        return yaml.safe_load(text)
-    except (ValueError, RecursionError) as error:
-        raise _wrong(source, error) from error
-    except Exception as error:
-        if type(error).__module__.startswith("yaml"):
-            raise _wrong(source, error) from error
-        raise
-
-
-def _wrong(source: str, error: Exception) -> InputError:
-    reason = " ".join(str(error).split()) or type(error).__name__
-    return InputError(source, f"is not what its name says ({reason})", "correct it")
 
 
 def _from_document(source: str, document: Any) -> list[Step]:
@@ -148,10 +123,10 @@ def _from_document(source: str, document: Any) -> list[Step]:
                 source, f"two steps are called {name!r}",
                 "give one another name, and its command as 'command'",
             )  # fmt: skip
-        more = document.get(name, {})
+        more = document.get(name) or {}
         if not isinstance(more, Mapping):
             raise InputError(source, f"{name!r} has no table of options", "write one, or none")
-        found[name] = _step(source, name, {**options, **more})
+        found[name] = _step(source, name, [*options.items(), *more.items()])
     for name in document.keys() - found.keys() - {"steps"}:
         raise InputError(source, f"there is no step {name!r}", _listed(found))
     return list(found.values())
@@ -166,16 +141,22 @@ def _entry(source: str, entry: Any) -> tuple[str, Mapping[str, Any]]:
         if isinstance(name, str) and isinstance(options, Mapping | None):
             return name, options or {}
     raise InputError(
-        source, f"{entry!r} is no step", "write its name, or its name: {option: value}"
+        source, f"{shortened(entry)} is no step", "write its name, or its name: {option: value}"
     )
 
 
-def _step(source: str, name: str, options: Mapping[str, Any], keep: bool | None = None) -> Step:
+def _step(
+    source: str, name: str, options: Iterable[tuple[str, Any]], keep: bool | None = None
+) -> Step:
     if not _NAME.fullmatch(name):
         raise InputError(
-            source, f"{name!r} cannot be the name of a step", "use small letters, digits, _ and -"
-        )
-    own = {str(option).replace("-", "_"): value for option, value in options.items()}
+            source, f"{shortened(name)} cannot be the name of a step",
+            "use small letters, digits, _ and -",
+        )  # fmt: skip
+    own: dict[str, Any] = {}
+    for option, value in options:
+        if own.setdefault(key := option.replace("-", "_"), value) is not value:
+            raise InputError(source, f"{name}: {key!r} is there twice", "leave one out")
     command, keep = own.pop("command", name), own.pop("keep", keep)
     arguments = own.pop("arguments", [])
     if isinstance(keep, str) and keep in ("true", "false"):

@@ -16,6 +16,7 @@ Results go to files or standard output, messages through the logger ``ngsgpu`` t
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import signal
 import sys
@@ -229,6 +230,14 @@ def _blaming_changed_files() -> Iterator[None]:
 
 
 _LONGEST_CAUSE: Final = 120
+_OF_NAMES: Final = {
+    errno.EACCES: "ask its owner for access (chmod +r, and +x for folders)",
+    errno.EPERM: "ask its owner for access",
+    errno.ENAMETOOLONG: "choose a shorter name",
+    errno.ELOOP: "check its links",
+    errno.ENOTDIR: "check the path",
+}
+"""Errors of a file that was named, whoever met them, and what to do."""
 
 
 def _unforeseen(error: Exception) -> int:
@@ -241,6 +250,10 @@ def _unforeseen(error: Exception) -> int:
         return OUT_OF_MEMORY
     if isinstance(error, RuntimeError):
         raise error
+    if isinstance(error, OSError) and error.filename and error.errno in _OF_NAMES:
+        cause = os.strerror(error.errno).lower()
+        standard.say_error(f"{os.fsdecode(error.filename)}: {cause}; {_OF_NAMES[error.errno]}")
+        return 2
     what = " ".join(f"{type(error).__name__}: {error}".split())
     remedy = "set NGSGPU_DEBUG=1 to see where it happened, and report it"
     standard.say_error(f"unexpected {what}; {remedy}")

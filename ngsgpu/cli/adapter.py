@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import inspect
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, cached_property
 from pathlib import Path
@@ -19,6 +20,7 @@ import click
 
 from ngsgpu.cli.files import checked_files, reads_cram
 from ngsgpu.cli.options import WORDS
+from ngsgpu.declared.numbers import decimal_number, whole_number
 from ngsgpu.declared.options import Option
 from ngsgpu.declared.parameters import Parameter, arguments, parameters_of
 from ngsgpu.declared.roles import Role
@@ -183,6 +185,15 @@ class Command(click.Command):
             context_settings=SETTINGS | own,
         )
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the words; before, refuse options of another program for which there is a text."""
+        for pattern, text in getattr(self.function, "refused", {}).items():
+            for number, word in enumerate(args):
+                # The last word may be -h for help.
+                if re.fullmatch(pattern, word) and not (word == "-h" and args[number:] == ["-h"]):
+                    raise UsageError(text)
+        return super().parse_args(ctx, args)
+
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the help of arguments, then that of options."""
         own = [parameter for parameter in self.params if isinstance(parameter, Argument)]
@@ -206,6 +217,18 @@ class Command(click.Command):
             self._check_ranges(values)
             arguments(self.function, values, _given())
         return context
+
+    def rehearse(self, words: Iterable[str]) -> None:
+        """Do what a run does before it reads, such as all checks.
+
+        Raises:
+            NgsgpuError: what the run would refuse.
+            click.UsageError: as of ``prepare``.
+        """
+        from ngsgpu.run.rehearsal import rehearsal
+
+        with rehearsal(), self.prepare(words) as context:
+            self.invoke(context)
 
     def _run(self, **given: Any) -> Any:
         values = self._values(given)
@@ -237,7 +260,7 @@ class _Values(click.ParamType[Any]):
 
     def __init__(self, word: str | None, kind: type, is_tuple: bool) -> None:
         self._word, self._is_tuple = word, is_tuple
-        self._kind = click.types.convert_type(kind)
+        self._kind = _click_type(kind)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """The value or a tuple of them; None for the word."""
@@ -252,6 +275,32 @@ class _Values(click.ParamType[Any]):
             word = "" if self._word is None else f"{self._word} or "
             wanted = "numbers with commas between" if self._is_tuple else "a number"
             raise UsageError(f"{name} must be {word}{wanted}, not {value!r}") from None
+
+
+class _Whole(click.types.IntParamType):
+    """A whole number, of the digits 0 to 9."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The number."""
+        try:
+            return whole_number(str(value))
+        except ValueError:
+            self.fail(f"{value!r} is not a valid integer.", param, ctx)
+
+
+class _Decimal(click.types.FloatParamType):
+    """A number, of the digits 0 to 9."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The number."""
+        try:
+            return decimal_number(str(value))
+        except ValueError:
+            self.fail(f"{value!r} is not a valid float.", param, ctx)
+
+
+def _click_type(kind: Any) -> Any:
+    return {int: _Whole(), float: _Decimal()}.get(kind) or click.types.convert_type(kind)
 
 
 class Argument(click.Argument):
@@ -273,9 +322,9 @@ class Argument(click.Argument):
 
 def _click_parameter(parameter: Parameter) -> click.Parameter:
     declared, required = parameter.option, parameter.default is ...
-    kind: Any = str if parameter.kind is Path else parameter.kind
+    kind: Any = _click_type(str if parameter.kind is Path else parameter.kind)
     if declared.word is not None or parameter.is_tuple:
-        kind = _Values(declared.word, kind, parameter.is_tuple)
+        kind = _Values(declared.word, parameter.kind, parameter.is_tuple)
     common: dict[str, Any] = {
         "required": required,
         "metavar": declared.metavar or None,
@@ -319,8 +368,13 @@ def _value_of(parameter: Parameter, given: Any) -> Any:
 
 def _check(parameter: Parameter, value: Any) -> None:
     """Check the range of a value; a number that is too large to be meaningful has none."""
-    for own in value if isinstance(value, list) else [value]:
-        check_value(parameter.name, own, parameter.option)
+    if isinstance(value, list | tuple):
+        for own in value:
+            _check(parameter, own)
+        return
+    check_value(parameter.name, value, parameter.option)
+    if parameter.option.most is not None:
+        return
     largest = _LARGEST.get(parameter.name, _LARGEST_USUAL)
     if isinstance(value, int | float) and not abs(value) <= largest:
         raise UsageError(f"`{parameter.name}` must be at most {largest}, not {value}")

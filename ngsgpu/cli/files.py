@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 from ngsgpu.declared.outputs import PLACEHOLDER, only_declared
 from ngsgpu.declared.parameters import Parameter
 from ngsgpu.declared.roles import Role
+from ngsgpu.errors import UsageError
 
 
 @dataclass
@@ -47,8 +48,8 @@ def checked_files(
 ) -> Iterator[None]:
     """Check the files of a run; within the block it can write its outputs and nothing else.
 
-    Refused are to overwrite an input, to add to a database, to write two outputs to one file, and
-    to read an input twice, since it would count twice.
+    Refused are to overwrite an input, to write into a database, to write two outputs to one file,
+    and to read an input twice, since it would count twice.
 
     Args:
         command: its name, such as ``evaluate merging``.
@@ -59,15 +60,38 @@ def checked_files(
         UsageError: names the file.
         InputError: a sample sheet cannot be read, or the reference of CRAM input is missing.
     """
-    from ngsgpu.io.paths import check_distinct
+    from ngsgpu.io.compress.formats import refuse_unwritten
+    from ngsgpu.io.paths import check_apart, check_distinct
+    from ngsgpu.io.pipes import opened_together
 
     files = files_of(command, parameters, values)
+    _check_defaults(parameters, values)
     for paths in files.lists:
         check_distinct(paths)
+    for path in files.written:
+        refuse_unwritten(path)
     also_read = [*files.also_read, *files.databases]
     check_distinct(files.reads, files.written, also_read=also_read, databases=files.databases)
-    with only_declared(files.patterns, files.prefixes), _reference(values.get("cram_reference")):
+    check_apart(files.prefixes, files.databases)
+    with (
+        only_declared(files.patterns, files.prefixes),
+        _reference(values.get("cram_reference")),
+        opened_together(files.reads),
+    ):
         yield
+
+
+def _check_defaults(parameters: Sequence[Parameter], values: Mapping[str, Any]) -> None:
+    """Refuse an output that names the file of the option where it would go without it."""
+    by_option = {own.shown: own.name for own in parameters}
+    for own in parameters:
+        other = by_option.get(own.option.shown_default or "")
+        path = values.get(own.name)
+        if own.role is Role.WRITTEN and other and path and path == values.get(other):
+            raise UsageError(
+                f"`{own.name}` and `{other}` are both {path}; leave out `{own.name}`, whose reads "
+                f"go to `{other}` then"
+            )
 
 
 def files_of(command: str, parameters: Sequence[Parameter], values: Mapping[str, Any]) -> Files:
@@ -120,9 +144,9 @@ def _sample(command: str, values: Mapping[str, Any]) -> str:
         from ngsgpu.classify.query.candidate_file import sample_of
 
         return sample_of(values["candidate_files"][0])
-    from ngsgpu.classify.run.samples import sample_name
+    from ngsgpu.io.names import sample_of
 
-    return sample_name(values["in1"][0]) if values.get("in1") else ""
+    return sample_of(values["in1"][0]) if values.get("in1") else ""
 
 
 def _add_sheet(path: str, files: Files) -> list[str]:
@@ -145,12 +169,39 @@ def _paths(value: Any) -> Iterator[str]:
 
 
 def _reference(path: str | None) -> Any:
-    """A block in which CRAM files are read by a reference."""
+    """A block in which CRAM files are read by a reference.
+
+    Raises:
+        InputError: it cannot be read.
+    """
     if path is None:
         return nullcontext()
-    from ngsgpu.errors import InputError
     from ngsgpu.io.alignments.cram import reference
+    from ngsgpu.io.compress.source import is_compressed
 
-    if not Path(path).is_file():
-        raise InputError(path, "no such file", "check the path")
-    return reference(path)
+    is_compressed(path)  # opens it
+    return _indexed(path, reference)
+
+
+@contextmanager
+def _indexed(path: str, reference: Any) -> Iterator[None]:
+    """The block of ``reference``; htslib writes the index of a file that has none beside a link."""
+    from ngsgpu.errors import output_error
+    from ngsgpu.io.output.temporary import temporary_folder
+    from ngsgpu.io.paths import temporary_place
+
+    if Path(f"{path}.fai").is_file():
+        with reference(path):
+            yield
+        return
+    place = temporary_place()
+    with ExitStack() as opened:
+        try:
+            folder = opened.enter_context(temporary_folder(place / "ngsgpu-reference"))
+            folder.chmod(0o700)
+            link = folder / Path(path).name
+            link.symlink_to(Path(path).absolute())
+        except OSError as error:
+            raise output_error(place, error) from error
+        opened.enter_context(reference(str(link), path))
+        yield

@@ -120,21 +120,21 @@ class Compute:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CountRun(Compute):
-    """A run that counts k-mers."""
-
-    phred_offset: PhredOffsetOption = "auto"
-    memory: Memory = None
-    dry_run: DryRun = False
-
-
-@dataclass(frozen=True, kw_only=True)
 class OneGpuRun(Compute):
     """A run that uses one GPU at most."""
 
     MAX_GPUS = 1
     gpus: OneGpu = None
     gpu_memory: OneGpuMemory = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class CountRun(OneGpuRun):
+    """A run that counts k-mers."""
+
+    phred_offset: PhredOffsetOption = "auto"
+    memory: Memory = None
+    dry_run: DryRun = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -83,12 +83,13 @@ def open_run(
     from ngsgpu.device.cuda.cupyx import postpone_cupyx
     from ngsgpu.device.memory import check_address_space
     from ngsgpu.device.startup import prepare_cuda
+    from ngsgpu.run.rehearsal import is_rehearsal
 
     check_address_space()
     obey_quiet(run.quiet)
     threads, memory = thread_count(run.threads), bytes_of(run.memory)
     gpu_memory = bytes_of(run.gpu_memory)
-    lease, most = lease and not run.dry_run, max_gpus or run.MAX_GPUS
+    lease, most = lease and not (run.dry_run or is_rehearsal()), max_gpus or run.MAX_GPUS
     with choose_backend(run.backend, run.gpus, lease=lease, most=most) as chosen:
         leased = len(chosen.gpus)
         if lease and leased:

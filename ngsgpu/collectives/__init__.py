@@ -1,6 +1,6 @@
 """Scatter, gather and all-to-all between the GPUs of a host, planned for its links.
 
-Kobus 2022, chapter 4 (Gossip). Read ``topology``, ``plan``, ``planner`` for plans; ``transfers``,
+Kobus 2023, chapter 4 (Gossip). Read ``topology``, ``plan``, ``planner`` for plans; ``transfers``,
 ``execute`` and ``peers`` for how they are carried out; ``rows`` for tables divided by their keys.
 """
 

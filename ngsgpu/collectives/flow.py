@@ -1,4 +1,4 @@
-"""Plans from integer programs: flows of chunks over a graph of GPUs and steps [Kobus 2022, 4.5].
+"""Plans from integer programs: flows of chunks over a graph of GPUs and steps [Kobus 2023, 4.5].
 
 A flow has, for every GPU that data goes to, how many chunks take each transfer in each step, and
 how many stay; chunks are kept, and links carry no more than they can. As chunks for the same GPU
@@ -140,7 +140,7 @@ def buffered_plan(
 ) -> Plan | None:
     """The shortest plan of few long steps, between which everything is in one of two buffers.
 
-    In a step no GPU sends more than it has for all [Kobus 2022, section 4.5.3]. Arguments as of
+    In a step no GPU sends more than it has for all [Kobus 2023, section 4.5.3]. Arguments as of
     ``flow_plan``.
 
     Args:

@@ -1,4 +1,4 @@
-"""Plans of given paths: direct ones, and those around rings [Kobus 2022, section 4.4]."""
+"""Plans of given paths: direct ones, and those around rings [Kobus 2023, section 4.4]."""
 
 from __future__ import annotations
 

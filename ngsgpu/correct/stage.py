@@ -80,6 +80,7 @@ def correct_files(
         phred_offset=phred_offset,
         stats=stats,
         options=options,
+        keeps_format=True,
     )
 
 
@@ -87,7 +88,7 @@ def _tell_coverage(
     parameters: CorrectionParameters, spectrum: KmerSpectrum, coverage: float
 ) -> None:
     """Log an estimated coverage, and warn of one that is too low."""
-    if parameters.coverage is None:
+    if parameters.coverage is None and len(spectrum.count):
         logger.info("estimated coverage: %.1f", coverage)
     if coverage < USEFUL_COVERAGE and len(spectrum.count):
         logger.warning(

@@ -42,8 +42,8 @@ class CorrectionStatistics(RunStatistics):
     """Counts and resources of a correction; see also ``RunStatistics``.
 
     Attributes:
-        coverage: ``value`` (reads per position), whether it was ``estimated``, and whether it
-            ``suffices`` for correction to be of use.
+        coverage: ``value`` (reads per position; 0 if no read has a k-mer), whether it was
+            ``estimated``, and whether it ``suffices`` for correction to be of use.
         reads: totals of the input.
         anchors: MSAs by quality.
         candidates: found by the tables, aligned, kept by the filter, taken out by refinement.
@@ -91,12 +91,15 @@ class CorrectionStatistics(RunStatistics):
         alone = 2 * counters[ALONE] >= counters[ANCHORS] and (
             counters[ALIGNED] >= _CROWD * counters[ANCHORS] > 0
         )
+        is_given = run.parameters.coverage is not None
+        if not is_given and not len(spectrum.count):
+            coverage = 0.0
         few = rare >= _FEWEST_RARE and changed < _CORRECTED * rare
         return cls.after(
             run,
             coverage={
                 "value": round(coverage, 3),
-                "estimated": run.parameters.coverage is None,
+                "estimated": not is_given,
                 "suffices": coverage >= USEFUL_COVERAGE,
             },
             reads=totals_of(reads, paired=int(reads.paired)),
@@ -142,9 +145,10 @@ class CorrectionStatistics(RunStatistics):
         reads, changed = self.reads["total"], self.corrected
         share = 100 * changed["reads"] / max(1, reads)
         done = "masked" if self.parameters.get("mask") else "corrected"
-        origin = "estimated" if self.coverage["estimated"] else "given"
+        value, is_estimated = self.coverage["value"], self.coverage["estimated"]
+        known = f"coverage {value:.1f} ({'estimated' if is_estimated else 'given'})"
         return [
-            f"coverage {self.coverage['value']:.1f} ({origin})",
+            known if value else "coverage unknown: no read has a k-mer",
             f"{reads:,} reads, {self.reads['bases']:,} bases",
             f"{changed['bases']:,} bases {done} in {changed['reads']:,} reads ({share:.1f} %)",
             f"{changed['unknown_decided']:,} ambiguous bases decided, "

@@ -12,3 +12,6 @@ MAX_AGREEING: Final = 16
 
 MAX_SEED: Final = (1 << 32) - 1
 """Largest seed of the hash functions."""
+
+MAX_TAXID: Final = (1 << 63) - 1
+"""Largest taxid (int64); those of GTDB's taxa are hashes of 48 bits."""

@@ -38,7 +38,7 @@ from ngsgpu.pool import working
 from ngsgpu.run.driver import FilesDriver
 from ngsgpu.run.options import INTERPRETER_BYTES, RunOptions
 from ngsgpu.run.plan import reading_bytes
-from ngsgpu.run.progress import Progress, Run, say_if_compiling
+from ngsgpu.run.progress import Progress, Run, say_if_compiling, say_short
 from ngsgpu.sequence.kmers import distinct
 
 _STRETCH: Final = 1 << 20
@@ -141,7 +141,24 @@ def build_index(
     say_if_compiling()
     with Progress(options.progress) as progress:
         run = Run(parameters or IndexParameters(), options, 33, progress)
-        return _built(run, paths, listed(exclude), keep_kmers)
+        index = _built(run, paths, listed(exclude), keep_kmers)
+        _check_kmers(index, paths[0])
+        return index
+
+
+def _check_kmers(index: HostIndex, path: str | Path) -> None:
+    """Refuse an index without k-mers, with which no read would be the host's.
+
+    Raises:
+        InputError: names the first of its files.
+    """
+    if index.kmers == 0:
+        raise InputError(
+            path,
+            f"no k-mer of {index.parameters.kmer} bases is left of {index.bases:,} bases in "
+            f"{index.sequences:,} sequences",
+            "give the sequences of the host, or other parameters",
+        )
 
 
 def index_files(
@@ -196,6 +213,7 @@ def write_index(
 
     def written(run: Run[IndexParameters], files: OutputSet) -> HostStatistics:
         index = make(run)
+        _check_kmers(index, listed(inputs)[0])
         index.write(files.files[0], run.options.threads)
         return HostStatistics.begun(
             run.options, "cpu", index.parameters, index=index.describe(), **run.entries()
@@ -218,6 +236,7 @@ def _built(
     with found, other:
         with run.progress.stage("indexing", unit="bases") as stage:
             _read(paths, found, (found, other), parameters, options, stage.advance)
+        say_short(found.short, found.sequences, parameters.kmer)
         if exclude:
             with run.progress.stage("reading what is excluded", unit="bases") as stage:
                 _read(exclude, other, (found, other), parameters, options, stage.advance)
@@ -293,7 +312,7 @@ def _read(
             at += sample(batch.data, begin, stop, end, sampling, parameters.max_repeats, room[at:])
         return distinct(room[:at]), letters, len(batch.data)
 
-    stretches = (own for path in paths for own in _stretches(path, options, found))
+    stretches = (own for path in paths for own in _stretches(path, options, found, parameters.kmer))
     text = 0
     with working(options.threads, hashes, stretches, name="index") as sampled:
         for own, letters, of in sampled:
@@ -387,12 +406,13 @@ def _plan(parameters: IndexParameters, budget: int, *allocations: Allocation) ->
 
 
 def _stretches(
-    path: str | Path, options: RunOptions, found: Parts
+    path: str | Path, options: RunOptions, found: Parts, kmer: int
 ) -> Iterator[tuple[RecordBatch, Stretches]]:
     """The sequences of a file, in stretches."""
     sequences = 0
     for batch in read_batches(path, threads=options.threads, phred_offset=33):
         sequences += len(batch)
+        found.short += int(np.count_nonzero(batch.seq_len < kmer))
         found.bases += int(batch.seq_len.sum(dtype=np.int64))
         yield from ((batch, own) for own in cut_sequences(batch, _STRETCH))
     if sequences == 0:

@@ -142,6 +142,8 @@ def open_index(path: str | Path, threads: int = 1, *, with_kmers: bool = False) 
     try:
         with open_regular(path) as file:
             header = _read_header(path, file)
+            if header["kmers"] == 0:
+                _refuse(path, "has no k-mers", "build it again of the sequences of the host")
             has_kmers, end = "kmers_crc32" in header, HEADER_BYTES + header["bytes"]
             size = os.fstat(file.fileno()).st_size
             known = end + 8 * header["kmers"] * has_kmers

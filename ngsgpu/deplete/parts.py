@@ -178,6 +178,7 @@ class Parts:
         spill: the file that has most of them; None: all are in memory.
         sequences: they are from.
         bases: letters of these.
+        short: how many of them are shorter than a k-mer.
     """
 
     def __init__(self) -> None:
@@ -185,6 +186,7 @@ class Parts:
         self.spill: Spill | None = None
         self.sequences = 0
         self.bases = 0
+        self.short = 0
 
     def __enter__(self) -> Self:
         return self

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from ngsgpu.declared.numbers import is_digits
+
 # Windows' subsystem for Linux keeps the program off the PATH.
 _ELSEWHERE = (Path("/usr/lib/wsl/lib/nvidia-smi"), Path("/usr/local/nvidia/bin/nvidia-smi"))
 _FIELDS = "index,uuid,name,memory.total,memory.free,compute_cap,driver_version,pci.bus_id"
@@ -90,7 +92,7 @@ def parse_gpus(table: str) -> tuple[Gpu, ...]:
     gpus = []
     for line in table.splitlines():
         fields = [field.strip() for field in line.split(",")]
-        if len(fields) != _FIELDS.count(",") + 1 or not fields[0].isdigit():
+        if len(fields) != _FIELDS.count(",") + 1 or not is_digits(fields[0]):
             continue
         index, uuid, name, total, free, capability, driver, pci = fields
         version = re.fullmatch(r"(\d+)\.(\d+)", capability)
@@ -129,14 +131,14 @@ def visible_entries() -> tuple[tuple[str, Gpu | None], ...]:
     visible: list[tuple[str, Gpu | None]] = []
     for entry in (part.strip() for part in wanted.split(",")):
         gpu = _named(entry, gpus or ())
-        if gpu is None and (gpus is not None or not re.fullmatch(r"\d+|(GPU|MIG)-.+", entry)):
+        if gpu is None and (gpus is not None or not re.fullmatch(r"[0-9]+|(GPU|MIG)-.+", entry)):
             break
         visible.append((entry, gpu))
     return tuple(visible)
 
 
 def _named(entry: str, gpus: tuple[Gpu, ...]) -> Gpu | None:
-    if entry.isdigit():
+    if is_digits(entry):
         return next((gpu for gpu in gpus if gpu.index == int(entry)), None)
     if entry.startswith("GPU-"):
         return next((gpu for gpu in gpus if gpu.uuid.startswith(entry)), None)
@@ -148,4 +150,4 @@ def _named(entry: str, gpus: tuple[Gpu, ...]) -> Gpu | None:
 
 def _number(text: str) -> int:
     """A whole number, 0 for ``[N/A]`` and the like."""
-    return int(text) if text.isdigit() else 0
+    return int(text) if is_digits(text) else 0

@@ -26,7 +26,7 @@ PATIENCE_SECONDS = 10.0
 # Correction cannot run without these.
 ZSTD = ("backports.zstd",) if sys.version_info < (3, 14) else ()  # newer ones have it
 LIBRARIES = ("numpy", "numba", "llvmlite", "pysam", "isal", *ZSTD, "rich", "click", "jinja2")
-OPTIONAL_LIBRARIES = ("snakemake", "pandas", "matplotlib")
+OPTIONAL_LIBRARIES = ("snakemake", "matplotlib")
 _CUPY = ("cupy-cuda13x", "cupy-cuda12x", "cupy-cuda11x", "cupy")
 _NVRTC = ("nvidia-cuda-nvrtc", "nvidia-cuda-nvrtc-cu13", "nvidia-cuda-nvrtc-cu12")
 

@@ -20,7 +20,8 @@ from pathlib import Path
 from ngsgpu.errors import HostMemoryError, UsageError
 
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
-_SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?\s*", re.IGNORECASE)
+_SIZE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([KMGT]?)(?:i?B)?\s*", re.IGNORECASE | re.ASCII)
+_LARGEST_SIZE = 1 << 60
 _ROOT = Path("/")
 # Version 1 writes "no limit" as the largest multiple of the page size below 2^63.
 _UNLIMITED = 1 << 60
@@ -46,7 +47,10 @@ def parse_size(text: str) -> int:
         raise UsageError(
             f"{text!r} is not a size; write a number and K, M, G or T (powers of 1024), as in 8G"
         )
-    size = int(float(match[1]) * _UNITS[match[2].upper()])
+    number = float(match[1]) * _UNITS[match[2].upper()]
+    if number > _LARGEST_SIZE:
+        raise UsageError(f"{text[:20]!r}... is more than any machine has; write a size such as 8G")
+    size = int(number)
     if size < 1:
         raise UsageError(f"{text!r} is not a positive size; write one such as 8G")
     return size

@@ -71,6 +71,7 @@ def extend_files(
         phred_offset=phred_offset,
         stats=outputs.stats,
         options=options,
+        keeps_format=not outputs.fasta,
     )
 
 

@@ -17,6 +17,7 @@ from ngsgpu.errors import InputError, UsageError, output_error
 from ngsgpu.io.compress.alignments import ALIGNMENTS
 from ngsgpu.io.compress.source import Source
 from ngsgpu.io.paths import Paths, listed, nameless_file, temporary_place
+from ngsgpu.io.pipes import open_input, opened_together
 from ngsgpu.io.text.batch import RecordBatch
 from ngsgpu.io.text.pairs import read_interleaved, read_pairs
 from ngsgpu.io.text.reader import PhredOffset, read_batches, unexpected_pairs
@@ -61,9 +62,13 @@ class ReadFiles:
             chunk_bytes: size of the pieces in which text is read.
         """
         if len(self.inputs) == 2:
-            yield from read_pairs(
-                *self.inputs, threads=threads, phred_offset=phred_offset, chunk_bytes=chunk_bytes
-            )
+            with opened_together(self.inputs):
+                yield from read_pairs(
+                    *self.inputs,
+                    threads=threads,
+                    phred_offset=phred_offset,
+                    chunk_bytes=chunk_bytes,
+                )
             return
         (path,) = self.inputs
         if self.interleaved:
@@ -198,6 +203,10 @@ def plan_lanes(
             if not inputs:
                 raise UsageError(f"`out{mate}` is given, but not `in{mate}`")
             wanted = f"1 or {len(inputs)} files" if len(inputs) > 1 else "1 file"
+            if not outputs:
+                raise UsageError(
+                    f"missing `out{mate}`: name {wanted} for the {len(inputs)} of `in{mate}`"
+                )
             raise UsageError(
                 f"`out{mate}` must name {wanted} for the {len(inputs)} of `in{mate}`, "
                 f"not {len(outputs)}"
@@ -281,11 +290,8 @@ def _keep_all(files: Mapping[str, BinaryIO]) -> None:
 def _keep(stream: str, file: BinaryIO) -> None:
     """Copy a stream to a file."""
     try:
-        if stream == "-":
-            shutil.copyfileobj(sys.stdin.buffer, file, 1 << 20)
-        else:
-            with Path(stream).open("rb") as source:
-                shutil.copyfileobj(source, file, 1 << 20)
+        with open_input(stream) as source:
+            shutil.copyfileobj(source, file, 1 << 20)
         file.flush()
     except OSError as error:
         raise output_error(temporary_place(), error) from error

@@ -6,8 +6,9 @@ import os
 import re
 import stat
 import tempfile
-from collections.abc import Iterable, Sequence
-from io import FileIO
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from io import RawIOBase
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple, TypeAlias
 
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _MAX_LINKS: Final = 40
+_MANIFEST: Final = b'{\n "format": "ngsgpu '
+"""How the manifest of a database or an index begins."""
 
 Identity = tuple[object, ...]
 
@@ -54,7 +57,7 @@ def own_descriptor(path: str | Path, *, standard: int) -> int | None:
     return None
 
 
-def read_at(file: FileIO, data: NDArray[np.uint8], offset: int) -> int:
+def read_at(file: RawIOBase, data: NDArray[np.uint8], offset: int) -> int:
     """Fill an array with the bytes of a file from an offset on; safe among threads.
 
     Args:
@@ -191,38 +194,61 @@ def check_distinct(
     """Check that no file is named twice among the inputs and outputs of a run.
 
     Links are resolved, ``-`` and descriptors count as their targets. ``/dev/null`` and other
-    devices may be named repeatedly. No output may lie in another one, a folder.
+    devices may be named repeatedly. No output may lie in another one, a folder, or in any database
+    or index of ngsgpu.
 
     Args:
         inputs: files of reads, each to be read once.
         outputs: files to be written.
         also_read: other input files, which may be named more than once; a directory stands for all
-            files in it.
+            files in it, on its file system.
         databases: folders in which no output may lie either.
 
     Raises:
         UsageError: a file is named twice, or lies where it must not; states in which roles.
     """
-    _check_apart(outputs, databases)
+    check_apart(outputs, databases)
     seen: dict[Identity, tuple[str, str]] = {}
     for path in inputs:
         _enter(seen, path, "input")
     for path in outputs:
         _enter(seen, path, "output")
     written = {key: name for key, (role, name) in seen.items() if role == "output"}
-    for path in _with_contents(also_read) if written else ():
-        key = _identity(path, 0)
-        if key in written:
-            raise _clash(written[key], "input and output", str(path))
+    for path in also_read:
+        for own in (str(path), *_contents_among(written, path)):
+            if (key := _identity(own, 0)) in written:
+                raise _clash(written[key], "input and output", own)
 
 
-def _check_apart(outputs: Sequence[str | Path], databases: Iterable[str | Path]) -> None:
+def check_apart(outputs: Sequence[str | Path], databases: Iterable[str | Path] = ()) -> None:
+    """Check that no output lies in another one, or in a folder that is read as a whole.
+
+    Args:
+        outputs: files and folders to be written.
+        databases: such folders; those with a manifest of ngsgpu are found.
+
+    Raises:
+        UsageError: one does.
+    """
     folders = {Path(os.path.realpath(path)): f"the database {path}" for path in databases}
     folders |= {Path(os.path.realpath(path)): f"the output {path}" for path in outputs}
     for path in outputs:
         for above in Path(os.path.realpath(path)).parents:
+            if above not in folders and _has_manifest(above):
+                folders[above] = f"the database {above}"
             if above in folders:
                 raise UsageError(f"{path}: lies in {folders[above]}; choose another name")
+
+
+def _has_manifest(folder: Path) -> bool:
+    place = folder / "manifest.json"
+    try:
+        if not place.is_file():
+            return False
+        with place.open("rb") as file:
+            return file.read(len(_MANIFEST)) == _MANIFEST
+    except OSError:
+        return False
 
 
 def _enter(seen: dict[Identity, tuple[str, str]], path: str | Path, role: str) -> None:
@@ -242,12 +268,25 @@ def _clash(path: str, what: str, other: str) -> UsageError:
     return UsageError(f"{shown.get(path, path)}: is named as {what}{also}; give different files")
 
 
-def _with_contents(paths: Iterable[str | Path]) -> Iterable[str]:
-    for path in paths:
-        yield str(path)
-        if Path(path).is_dir():
-            for folder, folders, files in os.walk(path):  # passes over what vanishes meanwhile
-                yield from (os.path.join(folder, name) for name in (*folders, *files))  # noqa: PTH118
+def _contents_among(written: Mapping[Identity, str], folder: str | Path) -> Iterator[str]:
+    """What may be one of the outputs in a folder, on its file system.
+
+    Only outputs that exist can be there, so the folder is mostly not looked at.
+    """
+    present = [name for name in written.values() if os.path.exists(name)]  # noqa: PTH110
+    if not present or not os.path.isdir(folder):  # noqa: PTH112
+        return
+    here = Path(os.path.realpath(folder))
+    yield from (name for name in present if here in Path(os.path.realpath(name)).parents)
+    numbers = {os.stat(name).st_ino for name in present}  # noqa: PTH116
+    waiting, device = [os.fspath(folder)], os.stat(folder).st_dev  # noqa: PTH116
+    while waiting:
+        with suppress(OSError), os.scandir(waiting.pop()) as entries:  # what vanishes is no output
+            for entry in entries:
+                if entry.is_symlink() or entry.inode() in numbers:
+                    yield entry.path
+                elif entry.is_dir() and entry.stat().st_dev == device:
+                    waiting.append(entry.path)
 
 
 def _identity(path: str | Path, standard: int) -> Identity | None:

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.errors import InputError
+from ngsgpu.io.compress.seek import Checkpoint, SeekingReader
 from ngsgpu.io.compress.source import Source
 from ngsgpu.io.paths import FileIdentity, changed, identify, read_at
 
@@ -56,6 +57,8 @@ class FileLayout:
         segments: all its bytes.
         starts: uint32[records], first byte of each sequence, minus the segment's ``base``.
         kept: the file's decompressed bytes, in order, if they were cached.
+        checkpoints: places from which on a gzip file can be inflated, if they suffice to read any
+            part.
     """
 
     path: str
@@ -64,6 +67,7 @@ class FileLayout:
     segments: tuple[Segment, ...]
     starts: NDArray[np.uint32]
     kept: tuple[NDArray[np.uint8], ...] | None = None
+    checkpoints: tuple[Checkpoint, ...] = ()
 
     def sequence_offsets(self, first: int, last: int) -> NDArray[np.int64]:
         """Where the sequences of records ``first`` to ``last``, exclusive, begin in the file."""
@@ -79,7 +83,18 @@ class FileLayout:
     @property
     def takes_offsets(self) -> bool:
         """Whether the second reading may get pieces in any order, and in any thread."""
-        return self.kept is not None or self.compression == "plain"
+        return self.kept is not None or self.compression == "plain" or bool(self.checkpoints)
+
+    def records_in(self, start: int, end: int) -> tuple[int, int]:
+        """The records whose sequences begin in some bytes of the file: first, and one past them."""
+        found = []
+        for place in (start, end) if self.segments else ():
+            index = bisect.bisect_right(self.segments, place, key=lambda one: one.start) - 1
+            one = self.segments[max(0, index)]
+            own = self.starts[one.first_record : one.first_record + one.records]
+            within = np.uint32(min(max(0, place - one.base), (1 << 32) - 1))
+            found.append(one.first_record + int(own.searchsorted(within)))
+        return (found[0], found[1]) if found else (0, 0)
 
     @property
     def size(self) -> int:
@@ -132,7 +147,9 @@ def open_again(file: FileLayout, threads: int) -> PieceReader:
     check_same(file)
     if file.kept is not None:
         return KeptReader(file.kept)
-    return PlainReader(file) if file.compression == "plain" else InflatingReader(file, threads)
+    if file.compression == "plain" or file.checkpoints:
+        return AnywhereReader(file)
+    return InflatingReader(file, threads)
 
 
 def check_same(file: FileLayout) -> None:
@@ -175,13 +192,17 @@ def _check(path: str, identity: FileIdentity) -> None:
         raise changed(path)
 
 
-class PlainReader:
-    """Reads pieces of a plain file, each in the thread that needs it."""
+class AnywhereReader:
+    """Reads pieces of a file, each in the thread that needs it."""
 
     def __init__(self, file: FileLayout) -> None:
         self._file = file
+        self._text: PlainText | SeekingReader
         try:
-            self._raw = Path(file.path).open("rb", buffering=0)  # noqa: SIM115  # see close()
+            if file.checkpoints:
+                self._text = SeekingReader(file.path, file.checkpoints, file.size)
+            else:
+                self._text = PlainText(file.path)
         except OSError as error:
             raise _unreadable(file, error) from error
 
@@ -191,11 +212,26 @@ class PlainReader:
 
     def _read(self, data: NDArray[np.uint8], start: int) -> None:
         try:
-            done = read_at(self._raw, data, start)
+            self._text.fill(data, start)
         except OSError as error:
             raise _unreadable(self._file, error) from error
-        if done < len(data):
-            raise changed(self._file.path)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._text.close()
+
+
+class PlainText:
+    """A plain file, as ``SeekingReader``."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._raw = Path(path).open("rb", buffering=0)  # noqa: SIM115  # see close()
+
+    def fill(self, data: NDArray[np.uint8], start: int) -> None:
+        """Read the bytes from a place on."""
+        if read_at(self._raw, data, start) < len(data):
+            raise changed(self._path)
 
     def close(self) -> None:
         """Close the file."""

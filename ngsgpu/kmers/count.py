@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.device.plan import HostPlan, MemoryPlan, gpu_memory
-from ngsgpu.errors import UsageError
+from ngsgpu.errors import InputError, UsageError
 from ngsgpu.io.compress.source import unpacked_size
 from ngsgpu.io.inputs import ReadFiles
 from ngsgpu.io.output.writer import OutputSet
@@ -77,6 +77,12 @@ def count_files(
         if out is not None:
             database = count_to(files.folder, run, paths, run.parameters, sample)
             source, distinct = database.source, len(database)
+            if source.sequences > 0 and source.kmers == 0:
+                raise InputError(
+                    paths[0],
+                    f"no k-mer of {run.parameters.kmer} bases in {source.sequences:,} sequences",
+                    "give longer or better sequences, or a smaller k",
+                )
             histogram = partial(database.histogram, run.options.threads)
         else:
             assert histo_file is not None
@@ -213,7 +219,7 @@ def plan_counting(
 
         budget = gpu_memory(options.gpu_memory).budget
         count_bytes = np.dtype(parameters.count_type).itemsize
-        return plan_counting(letters, words, budget, options.gpus, count_bytes)
+        return plan_counting(letters, words, budget, count_bytes)
 
     plan = plan_arena(letters, _counter(words).bytes_of_row(words), options)
     return replace(plan, on_gpu=on_gpu)

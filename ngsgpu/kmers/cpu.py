@@ -60,6 +60,46 @@ def find_kmers(
     return found
 
 
+@njit(nogil=True, cache=True)
+def pack_letters(
+    data: NDArray[np.uint8],
+    begin: NDArray[np.int64],
+    stop: NDArray[np.int64],
+    low: NDArray[np.int64],
+    quality: NDArray[np.int64],
+    least: int,
+    k: int,
+    codes: NDArray[np.uint64],
+    marks: NDArray[np.uint32],
+) -> int:
+    """Pack the letters of stretches, each with a separator; return the place behind the last.
+
+    Args:
+        data: see ``find_kmers``, as for the following up to ``k``.
+        begin: as there.
+        stop: as there.
+        low: as there.
+        quality: as there.
+        least: as there.
+        k: as there.
+        codes: uint64[words], zeros; gets 32 letters a word, the first in the highest bits.
+        marks: uint32[words], all ones; those of letters that count become 0.
+    """
+    at = 0
+    for i in range(len(begin)):
+        shift = quality[i] - low[i] if least > 0 else 0
+        for place in range(first_letter(data, begin[i], low[i], k), stop[i]):
+            code = np.uint64(LETTER_CODES[data[place]])
+            if code == LINE_END:
+                continue
+            if code < AMBIGUOUS and (least == 0 or data[place + shift] >= least):
+                codes[at >> 5] |= code << np.uint64(62 - 2 * (at & 31))
+                marks[at >> 5] &= ~(np.uint32(1) << np.uint32(at & 31))
+            at += 1
+        at += 1
+    return at
+
+
 @njit(nogil=True, cache=True, inline="always")
 def first_letter(data: NDArray[np.uint8], begin: Integer, low: Integer, k: Integer) -> Integer:
     """Where the first k-mer begins that ends at ``begin``, or the sequence does, at ``low``."""

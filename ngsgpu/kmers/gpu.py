@@ -15,13 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.declared.limits import MAX_READ_LENGTH
-from ngsgpu.device.cuda.kernels import THREADS, KernelModule, grid_of_warps
+from ngsgpu.device.cuda.kernels import THREADS, KernelModule
 from ngsgpu.device.cuda.sort import ARGSORT_BYTES, order_of_rows, radix_sort
-from ngsgpu.device.pinned import to_device
 from ngsgpu.device.plan import Allocation, MemoryPlan, first_fitting
-from ngsgpu.io.gpu.parse import SLOTS, ParsedChunk, device_classes, slot_bytes
+from ngsgpu.io.gpu.parse import SLOTS, slot_bytes
 from ngsgpu.io.gpu.records import CHUNK_BYTES, MIN_CHUNK
-from ngsgpu.kmers.params import MAX_COUNT, words_of
+from ngsgpu.kmers.params import MAX_COUNT
 
 KERNELS: Final = KernelModule("ngsgpu.kmers")
 ROWS: Final = 2048
@@ -35,6 +34,24 @@ SMALL_BYTES: Final = 8 << 20
 """Memory for what takes little."""
 
 _LEAST_ROWS: Final = 2 * MAX_READ_LENGTH
+
+LETTERS: Final = 32
+"""Packed letters of a word."""
+
+WORD_BYTES: Final = 12
+"""A word of packed letters, and its marks."""
+
+MOST_WORDS: Final = 1 << 24
+"""Of a block of packed letters: 200 MB."""
+
+PADDING: Final = 8
+"""Words behind a block that kernels read; no k-mer begins there."""
+
+_TEXT_SHARE: Final = 2
+"""One part in this number of the memory is for letters at most; others go to the host."""
+
+_BLOCK_SHARE: Final = 16
+"""The same for a block of letters."""
 _PIECES: Final = 8
 _PIECE_ROWS: Final = 1 << 20
 
@@ -53,14 +70,6 @@ class Counted:
 
     def __len__(self) -> int:
         return len(self.counts)
-
-    def starts(self, bits: int) -> NDArray[np.int64]:
-        """Where the k-mers begin that have the same ``bits`` highest bits, int64[2^bits + 1]."""
-        import cupy
-
-        firsts = cupy.arange(1, 1 << bits, dtype=cupy.uint64) << cupy.uint64(64 - bits)
-        middle = cupy.searchsorted(self.kmers[0], firsts).get()
-        return np.concatenate(([0], middle, [len(self)])).astype(np.int64)
 
     def histogram(self) -> NDArray[np.int64]:
         """Distinct k-mers by count, int64[MAX_COUNT + 1]; the last is of higher ones, too."""
@@ -108,119 +117,6 @@ def row_bytes(words: int, count_bytes: int = 2) -> int:
     return 8 * words + max(sorting, listing + leaving) + 2
 
 
-def joined_row_bytes(words: int, count_bytes: int = 2) -> int:
-    """GPU memory for each row that ``add_up`` gets."""
-    wider = 3 * (count_bytes - 2)  # counts as they came, in order, and added up
-    return max(8 * words + 24 + ARGSORT_BYTES, 18 * words + 32) + 4 + wider
-
-
-class KmerBuffer:
-    """Room for k-mers, in the current GPU's memory.
-
-    Args:
-        k: k-mer length.
-        rows: k-mers that there is room for.
-        least: lowest quality character of a base that counts; 0 counts all.
-        count_type: of the counts.
-
-    Attributes:
-        total: k-mers counted before.
-    """
-
-    def __init__(self, k: int, rows: int, least: int = 0, count_type: str = "uint16") -> None:
-        import cupy
-
-        self._count_type = count_type
-
-        self.total = 0
-        self._k = k
-        self._words = words_of(k)
-        self._rows = rows
-        self._least = least
-        self._most = 0
-        self._classes = device_classes()
-        self._kmers = cupy.empty((self._words, rows), dtype=cupy.uint64)
-        self._found = cupy.zeros(2, dtype=cupy.uint64)
-
-    @property
-    def bases(self) -> int:
-        """Letters of all records so far."""
-        return int(self._found[1])
-
-    @property
-    def most(self) -> int:
-        """K-mers that are there, or more."""
-        return self._most
-
-    def records_that_fit(self, chunk: ParsedChunk, records: int) -> int:
-        """How many of some records of a chunk have room for sure."""
-        most = max(1, chunk.max_length - self._k + 1)
-        # Sequence and qualities are equally long.
-        whole = min(most * records, len(chunk.slot.raw) // 2)
-        for _ in range(2):
-            room = self._rows - self._most
-            if whole <= room:
-                return records
-            if most <= room:
-                return min(records, room // most)
-            self._most = int(self._found[0])
-        return 0
-
-    def find(self, chunk: ParsedChunk, record: int, records: int) -> None:
-        """Add the k-mers of the first records of a chunk, for which there must be room.
-
-        Args:
-            chunk: a parsed chunk on the GPU.
-            record: number of the first record.
-            records: number of records.
-        """
-        most = max(0, chunk.max_length - self._k + 1) * records
-        self._most += min(most, len(chunk.slot.raw) // 2)
-        slot = chunk.slot
-        KERNELS.launch(
-            f"find_kmers_{self._words}",
-            grid_of_warps(records),
-            (THREADS,),
-            (
-                slot.raw, slot.seq_start, slot.qual_start, slot.lengths,
-                np.uint32(record), np.uint32(records), self._classes, np.int32(self._least),
-                np.int32(self._k), self._kmers, np.int64(self._rows), self._found,
-            ),
-        )  # fmt: skip
-
-    def append(self, kmers: NDArray[np.uint64]) -> int:
-        """Add k-mers from the host, uint64[n, words], as far as there is room; return how many."""
-        at = int(self._found[0])
-        size = min(len(kmers), self._rows - at)
-        if size > 0:
-            self._kmers[:, at : at + size] = to_device(np.ascontiguousarray(kmers[:size].T))
-            self._found[0] = at + size
-        self._most = at + size
-        return size
-
-    def counted(self) -> Counted:
-        """Count what is there, and be empty."""
-        size = int(self._found[0])
-        kmers = self._kmers[:, :size]
-        if self._words == 1:
-            radix_sort(kmers[0])
-        elif size > 0:
-            order = order_of_rows(kmers)
-            for column in kmers:
-                column[...] = column[order]
-            del order
-        found = distinct_of(kmers, self._rows, None, self._count_type)
-        self.total += size
-        self._most = 0
-        self._found[0] = 0
-        return found
-
-
-def add_up(kmers: NDArray[np.uint64], counts: NDArray[Any]) -> Counted:
-    """Add up counts of equal k-mers from the host, uint64[n, words] in any order."""
-    return summed(to_device(np.ascontiguousarray(kmers.T)), to_device(counts))
-
-
 def summed(columns: Any, counts: Any) -> Counted:
     """Add up counts of equal k-mers.
 
@@ -235,6 +131,26 @@ def summed(columns: Any, counts: Any) -> Counted:
             column[...] = column[order]
         del order
     return distinct_of(columns, len(counts), counts)
+
+
+def counted_rows(kmers: Any, size: int, count_type: str = "uint16") -> Counted:
+    """Count equal k-mers.
+
+    Args:
+        kmers: uint64[words, rows], changed.
+        size: of the rows, how many are there.
+        count_type: of the counts.
+    """
+    rows = kmers.shape[1]
+    kmers = kmers[:, :size]
+    if len(kmers) == 1:
+        radix_sort(kmers[0])
+    elif size > 0:
+        order = order_of_rows(kmers)
+        for column in kmers:
+            column[...] = column[order]
+        del order
+    return distinct_of(kmers, rows, None, count_type)
 
 
 def distinct_of(kmers: Any, stride: int, counts: Any, count_type: str = "uint16") -> Counted:
@@ -288,40 +204,58 @@ class CountPlan(MemoryPlan):
     Attributes:
         rows: k-mers that there is room for.
         chunk_bytes: of a file.
+        block_words: of the packed letters.
+        passes: how often k-mers are found, about; 0 if that is unknown.
     """
 
     rows: int
     chunk_bytes: int
+    block_words: int
+    passes: int = 0
+
+    def line(self) -> str:
+        """See ``Plan``."""
+        several = f"; in about {self.passes} ranges of k-mers" if self.passes > 1 else ""
+        return MemoryPlan.line(self) + several
 
 
-def plan_counting(
-    letters: int | None, words: int, budget: int, gpus: int = 1, count_bytes: int = 2
-) -> CountPlan:
+def plan_counting(letters: int | None, words: int, budget: int, count_bytes: int = 2) -> CountPlan:
     """Divide the memory of a GPU.
 
     Args:
         letters: most letters that the files have; None if that is unknown.
         words: of a k-mer.
         budget: GPU memory that may be used, in bytes.
-        gpus: that divide the files' letters between them, chunk by chunk.
         count_bytes: bytes of a count.
 
     Raises:
         DeviceMemoryError: it is too little.
     """
     chunk_bytes = max(MIN_CHUNK, min(CHUNK_BYTES, budget // _CHUNK_SHARE))
-    reading = SLOTS * slot_bytes(chunk_bytes + 1) + SMALL_BYTES
+    reading = SLOTS * slot_bytes(chunk_bytes + 1) + 4 * chunk_bytes + SMALL_BYTES
     row = row_bytes(words, count_bytes)
-    rows = min(MOST_ROWS, (budget - reading) // row)
+    # A chunk's letters and separators are half of its bytes, or all where the CPU reads.
+    most_words = min(MOST_WORDS, budget // (_BLOCK_SHARE * WORD_BYTES))
+    block_words = max(min(most_words, (letters or 0) // LETTERS), chunk_bytes // LETTERS) + 4
+    block = WORD_BYTES * (block_words + PADDING)
+    packed = budget if letters is None else block * (letters // (LETTERS * block_words) + 2)
+    beside = max(reading, _LEAST_ROWS * row + SMALL_BYTES)
+    text = max(2 * block, min(packed, budget // _TEXT_SHARE, budget - beside))
+    rows = min(MOST_ROWS, max(0, budget - text - SMALL_BYTES) // row)
     if letters is not None:
-        share = letters if gpus == 1 else letters // gpus + chunk_bytes
-        rows = min(rows, max(share, _LEAST_ROWS))
+        rows = min(rows, letters)
     rows = max(rows, _LEAST_ROWS)
     plan = CountPlan(
         doing="counting k-mers",
-        allocations=(Allocation("reading", reading), Allocation("k-mers", rows * row)),
+        allocations=(
+            Allocation("reading", reading, ("reading",)),
+            Allocation("letters", text),
+            Allocation("k-mers", rows * row + SMALL_BYTES, ("counting",)),
+        ),
         budget=budget,
         rows=rows,
         chunk_bytes=chunk_bytes,
+        block_words=block_words,
+        passes=-(-(letters or 0) // rows),
     )
     return first_fitting([plan])

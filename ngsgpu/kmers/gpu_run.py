@@ -1,9 +1,8 @@
 """Counting the k-mers of files on a GPU.
 
-Files go to the device as they are, and their k-mers stay there until the buffer is full or the
-files end; then they are sorted and counted. If there is more to come, the counts (a run) go to
-files beside the output, and those of all runs are added up in the end, bucket by bucket. What the
-GPU's reader does not support, the CPU reads.
+Files go to the device as they are, and their letters are packed there (``gpu_text``). Then k-mers
+are found, sorted and counted: all at once, or where there is less room in ranges, one after the
+other, which together are in order. What the GPU's reader does not support, the CPU reads.
 """
 
 from __future__ import annotations
@@ -16,12 +15,12 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.collectives import Exchange
 from ngsgpu.device.arena import Arena
+from ngsgpu.device.cuda.sort import radix_sort
 from ngsgpu.device.errors import cuda_errors
 from ngsgpu.device.pinned import PinnedPool
 from ngsgpu.device.plan import gpu_memory
-from ngsgpu.device.team import Team
+from ngsgpu.device.team import limited_gpu_memory
 from ngsgpu.errors import InputError
 from ngsgpu.io.gpu.feed import IrregularInputError, say_read_by_cpu
 from ngsgpu.io.gpu.records import DeviceReadFiles, no_bad_pair
@@ -32,31 +31,28 @@ from ngsgpu.io.text.diagnose import PhredOffset
 from ngsgpu.io.text.reader import read_batches
 from ngsgpu.io.text.sample import ReadSample
 from ngsgpu.kmers.database import DatabaseWriter, Source, Tally
-from ngsgpu.kmers.gpu import (
-    SMALL_BYTES,
-    Counted,
-    CountPlan,
-    add_up,
-    joined_row_bytes,
-    piece_rows,
-    plan_counting,
-)
-from ngsgpu.kmers.gpu_team import KmerBuffers, Ranges, counting_team
+from ngsgpu.kmers.gpu import Counted, CountPlan, counted_rows, piece_rows, plan_counting, summed
+from ngsgpu.kmers.gpu_text import PackedText
 from ngsgpu.kmers.kept import KeptKmers
 from ngsgpu.kmers.params import MAX_COUNT, CountParameters
-from ngsgpu.kmers.runs import Run, write_run
-from ngsgpu.kmers.stretches import Stretches, kmers_in, lowest_quality, stretches_of
-from ngsgpu.pool import parts_within, working
+from ngsgpu.kmers.stretches import Stretches, lowest_quality, packed_letters, stretches_of
+from ngsgpu.pool import working
 from ngsgpu.run.options import RunOptions, chunk_bytes_within
 from ngsgpu.run.progress import Progress, say_if_compiling
 
-_BUCKET_BITS: Final = 14
+_ALL: Final = 0, (1 << 64) - 1
+_SAMPLED: Final = 1 << 22
+"""Rows of the sample that ranges are chosen by."""
+
+_MARGIN: Final = 110
+"""Number of ranges, in percent of what would do if all were equally large."""
+
+_HOST_SHARE: Final = 2
+"""One part in this number of the host's memory is for letters that have no room on the GPU."""
+
 _STRETCH: Final = 1 << 20
 _MOST_BUFFERS: Final = 16
 _NO_COUNTS: Final = np.zeros(MAX_COUNT + 1, dtype=np.int64)
-
-Part = tuple[int, Counted]
-"""Number of a GPU, and counts there."""
 
 
 def count_on_gpu(
@@ -71,12 +67,12 @@ def count_on_gpu(
     sample: ReadSample,
     least: Callable[[NDArray[np.int64]], int] | None = None,
 ) -> Source:
-    """Count the k-mers of files into a database, as on the CPU, on the GPUs of the options.
+    """Count the k-mers of files into a database, as on the CPU.
 
     Args:
         paths: FASTQ or FASTA files.
         writer: of the database, or of its histogram, or what keeps the k-mers.
-        folder: for runs.
+        folder: for letters that have no room in memory.
         parameters: which k-mers are counted.
         phred_offset: of the qualities.
         options: threads and memory.
@@ -94,34 +90,22 @@ def count_on_gpu(
         DeviceError: CUDA fails, or the GPU's memory is too small.
     """
     limit = options.gpu_memory
-    with cuda_errors("counting k-mers on the GPU"):
-        team, exchange = counting_team(options.gpus)
-        with team.limited(limit):
-            budget = min(team.each(lambda gpu: gpu_memory(limit).budget))
-            plan = plan_counting(
-                letters, parameters.words, budget, len(team), parameters.count_bits // 8
-            )
-            if isinstance(writer, KeptKmers) and len(team) == 1:
-                # The rest is for what is then done with them.
-                writer.room = (budget - plan.total) // 2
-            counter = GpuCounter(
-                paths, writer, parameters, phred_offset, options, folder, plan, sample, least
-            )
-            try:
-                arenas = team.each(lambda gpu: Arena(plan.total))
-                return counter.count(team, arenas, exchange, progress)
-            finally:
-                for run in counter.runs:
-                    run.remove()
+    with cuda_errors("counting k-mers on the GPU"), limited_gpu_memory(limit):
+        budget = gpu_memory(limit).budget
+        plan = plan_counting(letters, parameters.words, budget, parameters.count_bits // 8)
+        if isinstance(writer, KeptKmers):
+            # The rest is for what is then done with them.
+            writer.room = (budget - plan.total) // 2
+        counter = GpuCounter(
+            paths, writer, parameters, phred_offset, options, folder, plan, sample, least
+        )
+        with Arena(plan.total).in_use():
+            return counter.count(progress)
 
 
 @dataclass(slots=True)
 class GpuCounter:
-    """One run of ``count_on_gpu``.
-
-    Attributes:
-        runs: counts that are on the disk.
-    """
+    """One run of ``count_on_gpu``."""
 
     paths: Sequence[str | Path]
     writer: DatabaseWriter | Tally | KeptKmers
@@ -132,74 +116,104 @@ class GpuCounter:
     plan: CountPlan
     sample: ReadSample
     least: Callable[[NDArray[np.int64]], int] | None
-    runs: list[Run] = field(default_factory=list)
     sequences: int = 0
     _bases: int = 0
+    _total: int = 0
     _lowest: int = 0
-    _buffers: KmerBuffers = field(init=False)
+    _text: PackedText = field(init=False)
     _copies: Any = None
 
-    def count(
-        self, team: Team, arenas: list[Arena], exchange: Exchange | None, progress: Progress
-    ) -> Source:
-        """Count everything; its memory on each GPU is that of an arena."""
+    def count(self, progress: Progress) -> Source:
+        """Count everything, in the arena in use."""
         import cupy
 
         self._lowest = lowest_quality(self.parameters, self.phred_offset)
-        self._buffers = KmerBuffers(
-            team, arenas, self.parameters.kmer, self.plan.rows, self._lowest, exchange,
-            self.parameters.count_type,
+        self._text = PackedText(
+            self.parameters.kmer, self._lowest, self.plan.block_words,
+            self.plan.bytes_of("letters"), self.options.budget // _HOST_SHARE, self.folder,
         )  # fmt: skip
-        with self._buffers.on(0):
-            self._copies = cupy.cuda.Stream(non_blocking=True)
+        self._copies = cupy.cuda.Stream(non_blocking=True)
+        try:
             with progress.stage("reading", unit="sequences") as stage:
                 for path in self.paths:
                     self._add(path, stage.advance)
-            with progress.stage("counting", unit="k-mers") as stage:
-                parts, total, bases = self._counted()
-                stage.advance(total)
-            with progress.stage("writing", unit="distinct k-mers") as stage:
-                self._write(parts)
-                stage.advance(self.writer.size)
+            with progress.stage("counting", unit="distinct k-mers") as stage:
+                ranges = self._ranges()
+                if self.least is not None and not self._fits:
+                    whole = sum((own.histogram() for own in self._counted(ranges)), _NO_COUNTS)
+                    self._choose(whole)
+                self._write(self._counted(ranges), stage.advance)
+        finally:
+            self._text.close()
         names = tuple(Path(path).name for path in self.paths)
-        return Source(self.sequences, bases, total, names)
+        bases = self._bases + int(self._text.letters[1])
+        return Source(self.sequences, bases, self._total, names)
 
-    def _counted(self) -> tuple[Iterator[Part], int, int]:
-        """Counts to write, in order; total k-mers and bases."""
-        counted = self._buffers.counted()
-        total, bases = self._buffers.total, self._bases + self._buffers.bases
-        self._buffers.free()
-        ranges = None if self.runs else self._buffers.ranges(counted)
-        chooses = self.least is not None and isinstance(self.writer, KeptKmers)
-        if ranges is None or (chooses and ranges.passes > 1):
-            self._put_away(counted)
-            del counted, ranges
-            if chooses:
-                self._choose(sum((own.histogram() for own in self._joined()), _NO_COUNTS))
-            return ((0, own) for own in self._joined()), total, bases
-        counted = []
-        if ranges.passes > 1:
-            return self._by_pass(ranges), total, bases
-        whole = ranges.of_pass(0)
-        if self.least is not None:
-            histogram = _NO_COUNTS.copy()
-            for gpu, own in enumerate(whole):
-                with self._buffers.on(gpu):
-                    histogram += own.histogram()
-            self._choose(histogram)
-        return iter(list(enumerate(whole))), total, bases
+    @property
+    def _fits(self) -> bool:
+        """Whether there is room for all k-mers at a time."""
+        return self._text.most_kmers <= self.plan.rows
+
+    def _ranges(self) -> list[tuple[int, int]]:
+        """First words of k-mers, lowest and highest, of ranges that fit."""
+        import cupy
+
+        if self._fits:
+            return [_ALL]
+        most = self._text.most_kmers
+        rows = min(self.plan.rows, _SAMPLED)
+        kmers = cupy.empty((self.parameters.words, rows), dtype=cupy.uint64)
+        found = self._text.find(_ALL, kmers, one_in=-(-most * 2 // rows))
+        if found == 0:
+            return [_ALL]
+        firsts = kmers[0, : min(found, rows)]
+        radix_sort(firsts)
+        parts = -(-most * _MARGIN // (100 * self.plan.rows))
+        places = np.linspace(0, len(firsts), parts + 1)[1:-1].astype(np.int64)
+        splitters = sorted(set(firsts.get()[places].tolist()) - {0})
+        return list(zip([0, *splitters], [*(one - 1 for one in splitters), _ALL[1]], strict=True))
+
+    def _counted(self, ranges: list[tuple[int, int]]) -> Iterator[Counted]:
+        """Counts of all k-mers, in order; each is gone before the next one is asked for."""
+        import cupy
+
+        self._total = 0
+        kmers = cupy.empty((self.parameters.words, self.plan.rows), dtype=cupy.uint64)
+        left = ranges[::-1]
+        while left:
+            low, high = left.pop()
+            size = self._text.find((low, high), kmers)
+            self._total += size
+            if size <= self.plan.rows:
+                counted = counted_rows(kmers, size, self.parameters.count_type)
+            elif low == high:
+                counted = self._by_part(low, kmers)
+            else:
+                self._total -= size
+                radix_sort(kmers[0])
+                middle = max(int(kmers[0, self.plan.rows // 2]), low + 1)
+                left += [(middle, high), (low, middle - 1)]
+                continue
+            if self.least is not None and self._fits:
+                self._choose(counted.histogram())
+            yield counted
+            del counted
+
+    def _by_part(self, first: int, kmers: Any) -> Counted:
+        """Counts of k-mers with the same first word, of which there are too many for one buffer."""
+        import cupy
+
+        whole = counted_rows(kmers, 0, self.parameters.count_type)
+        for size in self._text.find_by_part((first, first), kmers):
+            own = counted_rows(kmers, size, self.parameters.count_type)
+            columns = cupy.concatenate([whole.kmers, own.kmers], axis=1)
+            whole = summed(columns, cupy.concatenate([whole.counts, own.counts]))
+        return whole
 
     def _choose(self, histogram: NDArray[np.int64]) -> None:
         """Choose the lowest count from the histogram of all k-mers."""
         assert self.least is not None
         self.parameters = replace(self.parameters, min_count=self.least(histogram))
-
-    def _by_pass(self, ranges: Ranges) -> Iterator[Part]:
-        """Counts of all GPUs, pass after pass."""
-        for number in range(ranges.passes):
-            whole = ranges.of_pass(number)
-            yield from enumerate(whole)
-            del whole
 
     def _add(self, path: str | Path, advance: Callable[[int], None]) -> None:
         """Add the k-mers of a file."""
@@ -215,15 +229,7 @@ class GpuCounter:
             ) as lane:
                 for batch in lane.batches():
                     sample_batch(self.sample, batch)
-                    chunk, record = batch.parts[0]
-                    end = record + batch.records
-                    while record < end:
-                        fit = self._buffers.records_that_fit(chunk, end - record)
-                        if fit == 0:
-                            self._spill()
-                            continue
-                        self._buffers.find(chunk, record, fit)
-                        record += fit
+                    self._text.add(*batch.parts[0], batch.records)
                     done += batch.records
                     advance(batch.records)
         except (IrregularInputError, InputError) as reason:
@@ -239,20 +245,16 @@ class GpuCounter:
         import cupy
 
         say_if_compiling()
-        k, words = self.parameters.kmer, self.parameters.words
+        k = self.parameters.kmer
         self.sequences += done
 
-        def find(own: Stretches) -> NDArray[np.uint64]:
-            room = np.empty((own.room, words), dtype=np.uint64)
-            return room[: kmers_in(own, k, self._lowest, room)]
+        def pack(own: Stretches) -> tuple[NDArray[np.uint64], NDArray[np.uint32]]:
+            return packed_letters(own, k, self._lowest)
 
         stretches = self._stretches(path, done, advance)
-        with working(self.options.threads, find, stretches, name="kmers") as found:
-            for kmers in found:
-                while len(kmers):
-                    kmers = kmers[self._buffers.append(kmers) :]
-                    if len(kmers):
-                        self._spill()
+        with working(self.options.threads, pack, stretches, name="kmers") as packed:
+            for words in packed:
+                self._text.append(*words)
         # The next file's chunks are copied, on another stream, to where these k-mers came from.
         cupy.cuda.get_current_stream().synchronize()
 
@@ -273,55 +275,27 @@ class GpuCounter:
             self.sample.take((batch,))
             self.sequences += len(batch)
             self._bases += int(batch.seq_len.sum(dtype=np.int64))
-            yield from stretches_of(batch, self.parameters.kmer, _STRETCH)
+            most = min(_STRETCH, self._text.most_letters - self.parameters.kmer)
+            yield from stretches_of(batch, self.parameters.kmer, most)
             advance(len(batch))
 
-    def _spill(self) -> None:
-        """Count what is in the buffers, and put the counts on the disk."""
-        self._put_away(self._buffers.counted())
-
-    def _put_away(self, counted: list[Counted]) -> None:
-        """Put counts on the disk, a run for each GPU that has any; they are freed."""
-        rows = piece_rows(self.plan.rows)
-        for gpu in range(len(counted)):
-            own = counted.pop(0)
-            if len(own) == 0:
-                continue
-            with self._buffers.on(gpu):
-                parts = ((kmers.get(), counts.get()) for kmers, counts in own.pieces(1, rows))
-                starts = own.starts(_BUCKET_BITS)
-                own_type = self.parameters.count_type
-                self.runs.append(write_run(self.folder, len(self.runs), parts, own_type, starts))
-            del own
-
-    def _joined(self) -> Iterator[Counted]:
-        """The sums of all runs, in order."""
-        words = self.parameters.words
-        row = joined_row_bytes(words, self.parameters.count_bits // 8)
-        room = (self.plan.total - SMALL_BYTES) // row
-        most = min(self.plan.rows, room)
-        ends = sum(run.starts for run in self.runs)
-        assert isinstance(ends, np.ndarray)
-        for first, last in parts_within(ends[1:] - ends[0], most):
-            parts = [run.read(first, last, words) for run in self.runs]
-            yield add_up(*(np.concatenate(own) for own in zip(*parts, strict=True)))
-
-    def _write(self, parts: Iterator[Part]) -> None:
+    def _write(self, parts: Iterator[Counted], advance: Callable[[int], None]) -> None:
         """Write counted k-mers, by several threads."""
-        writer, least = self.writer, self.parameters.min_count
+        writer = self.writer
         if isinstance(writer, Tally):
-            for gpu, counted in parts:
-                with self._buffers.on(gpu):
-                    own = counted.histogram()
-                own[:least] = 0
+            for counted in parts:
+                own = counted.histogram()
+                own[: self.parameters.min_count] = 0
                 writer.histogram += own
+                advance(len(counted))
+                del counted
             return
         words = self.parameters.words
         rows = piece_rows(self.plan.rows)
         if isinstance(writer, KeptKmers):
-            for gpu, counted in parts:
-                with self._buffers.on(gpu):
-                    writer.take(counted, least, rows)
+            for counted in parts:
+                writer.take(counted, self.parameters.min_count, rows)
+                advance(len(counted))
                 del counted
             return
         threads = max(1, min(self.options.threads, _MOST_BUFFERS))
@@ -329,17 +303,17 @@ class GpuCounter:
         pool = PinnedPool((8 * words + count_type.itemsize) * rows, threads + 2)
 
         def pieces() -> Iterator[tuple[int, int, NDArray[np.uint8]]]:
-            for gpu, counted in parts:
-                with self._buffers.on(gpu):
-                    for piece in counted.pieces(least, rows):
-                        buffer = pool.take()
-                        size = len(piece[1])
-                        if size:
-                            arrays = _arrays(buffer, size, words, count_type)
-                            for there, here in zip(piece, arrays, strict=True):
-                                there.get(out=here)
-                        del piece
-                        yield writer.reserve(size), size, buffer
+            for counted in parts:
+                for piece in counted.pieces(self.parameters.min_count, rows):
+                    buffer = pool.take()
+                    size = len(piece[1])
+                    if size:
+                        arrays = _arrays(buffer, size, words, count_type)
+                        for there, here in zip(piece, arrays, strict=True):
+                            there.get(out=here)
+                    del piece
+                    yield writer.reserve(size), size, buffer
+                advance(len(counted))
                 # Gone before the next ones are made.
                 del counted
 

@@ -14,16 +14,17 @@ constexpr int kBases = 32;   // of a word
 constexpr uint64_t kLastCount = 65535;  // of a histogram: of this count and higher ones
 constexpr int kFew = 1024;   // lowest counts
 
-// A read's letters, 32 at a time: the word of their codes, and which of them end a k-mer.
+// A word of a packed text: 32 letters of a record that begins ``before`` letters behind its start.
 struct Letters {
     const uint8_t* bases;
     const uint8_t* quals;
     const uint8_t* codes;
     int length, least, lane;
 
+    // The word of their codes, and which of them end a k-mer.
     __device__ __forceinline__ void load(int first, uint64_t* word, uint32_t* bad) const {
         const int at = first + lane;
-        bool good = at < length;
+        bool good = at >= 0 && at < length;
         uint64_t code = 0;
         if (good) {
             code = codes[bases[at]];
@@ -47,62 +48,76 @@ __device__ __forceinline__ bool all_good(const uint32_t* bad, int k, int lane) {
     return found == 0;
 }
 
+// K-mers that a warp has found, until there are enough to be written together.
 template <int W>
-__device__ __forceinline__ void find(const uint8_t* raw, const uint32_t* seq_start,
-                                     const uint32_t* qual_start, const int* lengths,
-                                     uint32_t first, uint32_t records, const uint8_t* classes,
-                                     int least, int k, uint64_t* kmers, int64_t stride,
-                                     unsigned long long* found) {
-    __shared__ uint8_t codes[256];
-    for (int i = threadIdx.x; i < 256; i += kThreads) codes[i] = classes[i];
-    __syncthreads();
+struct Held {
+    uint64_t (*rows)[2 * LANES];
+    uint64_t* kmers;
+    int64_t stride;
+    unsigned long long* found;
+    int lane, count;
+
+    __device__ __forceinline__ void add(bool taken, const uint64_t* kmer) {
+        const uint32_t mask = __ballot_sync(WARP, taken);
+        if (mask == 0) return;
+        if (taken)
+#pragma unroll
+            for (int j = 0; j < W; ++j) rows[j][count + count_before(mask, lane)] = kmer[j];
+        count += __popc(mask);
+        if (count >= LANES) write();
+    }
+    // Write up to LANES of them, as far as there is room; all are counted.
+    __device__ __forceinline__ void write() {
+        __syncwarp();
+        const int size = min(count, LANES);
+        unsigned long long place = 0;
+        if (lane == 0 && size > 0) place = atomicAdd(found, (unsigned long long)(size));
+        place = __shfl_sync(WARP, place, 0) + lane;
+        count -= size;
+#pragma unroll
+        for (int j = 0; j < W; ++j) {
+            if (lane < size && int64_t(place) < stride) kmers[j * stride + place] = rows[j][lane];
+            const uint64_t next = rows[j][LANES + lane];
+            __syncwarp();
+            rows[j][lane] = next;
+        }
+        __syncwarp();
+    }
+};
+
+template <int W>
+__device__ __forceinline__ void find(const uint64_t* codes, const uint32_t* marks, uint64_t first,
+                                     uint64_t words, int k, uint64_t low, uint64_t high,
+                                     uint64_t* kmers, int64_t stride, unsigned long long* found) {
+    __shared__ uint64_t rows[kThreads / LANES][W][2 * LANES];
     const int lane = threadIdx.x & 31;
-    const uint32_t warps = gridDim.x * (kThreads / 32);
+    const uint64_t warps = uint64_t(gridDim.x) * (kThreads / LANES);
     const int unused = unused_bits<W>(k);
-    unsigned long long bases = 0;
-    for (uint32_t i = (blockIdx.x * kThreads + threadIdx.x) / 32; i < records; i += warps) {
-        const uint32_t record = first + i;
-        const int length = lengths[record];
-        bases += length;
-        const Letters letters = {raw + seq_start[record], raw + qual_start[record], codes,
-                                 length, least, lane};
-        // The words of this and the next letters, as far as a k-mer may reach.
+    Held<W> held = {rows[threadIdx.x / LANES], kmers, stride, found, lane, 0};
+    for (uint64_t i = (uint64_t(blockIdx.x) * kThreads + threadIdx.x) / LANES; i < words;
+         i += warps) {
         uint64_t word[W + 1];
         uint32_t bad[W + 1];
-        if (length < k) continue;
 #pragma unroll
-        for (int j = 0; j <= W; ++j) letters.load(kBases * j, word + j, bad + j);
-        for (int at = 0; at + k <= length; at += kBases) {
-            const bool good = all_good<W>(bad, k, lane);
-            const uint32_t mask = __ballot_sync(WARP, good);
-            if (mask != 0) {
-                unsigned long long place = 0;
-                if (lane == 0) place = atomicAdd(found, (unsigned long long)(__popc(mask)));
-                place = __shfl_sync(WARP, place, 0) + count_before(mask, lane);
-                if (good) {
-                    uint64_t forward[W], backward[W];
-#pragma unroll
-                    for (int j = 0; j < W; ++j) {
-                        forward[j] = word[j] << (2 * lane);
-                        if (lane > 0) forward[j] |= word[j + 1] >> (64 - 2 * lane);
-                    }
-                    forward[W - 1] &= ~uint64_t(0) << unused;
-                    turn<W>(forward, k, backward);
-                    const bool turned = is_less<W>(backward, forward);
-#pragma unroll
-                    for (int j = 0; j < W; ++j)
-                        kmers[j * stride + place] = turned ? backward[j] : forward[j];
-                }
-            }
-#pragma unroll
-            for (int j = 0; j < W; ++j) {
-                word[j] = word[j + 1];
-                bad[j] = bad[j + 1];
-            }
-            letters.load(at + kBases * (W + 1), word + W, bad + W);
+        for (int j = 0; j <= W; ++j) {
+            word[j] = codes[first + i + j];
+            bad[j] = marks[first + i + j];
         }
+        const bool good = all_good<W>(bad, k, lane);
+        if (__ballot_sync(WARP, good) == 0) continue;
+        uint64_t forward[W], backward[W];
+#pragma unroll
+        for (int j = 0; j < W; ++j) {
+            forward[j] = word[j] << (2 * lane);
+            if (lane > 0) forward[j] |= word[j + 1] >> (64 - 2 * lane);
+        }
+        forward[W - 1] &= ~uint64_t(0) << unused;
+        turn<W>(forward, k, backward);
+        const bool turned = is_less<W>(backward, forward);
+        const uint64_t begin = turned ? backward[0] : forward[0];
+        held.add(good && begin >= low && begin <= high, turned ? backward : forward);
     }
-    if (lane == 0 && bases) atomicAdd(found + 1, bases);
+    if (held.count > 0) held.write();
 }
 
 // Whether a sorted k-mer differs from the one before.
@@ -184,21 +199,65 @@ __device__ __forceinline__ void add_to(const C* counts, int64_t distinct,
 
 }  // namespace
 
-// Append the canonical k-mers of records of a chunk to a buffer, in any order.
+// Append the letters of records of a chunk to a text: a word has the codes of 32 letters, the first
+// one in its highest bits, and a mark for each that is in no k-mer.
 //
-// ``found``: k-mers in the buffer, and the bases of all records that were seen. Letters that
-// ``classes`` (uint8[256]) has no code for are in no k-mer, nor are those of a quality below
-// ``least``; 0 takes all.
+// ``places``: int64[records], the letters of all records up to each one, its own included; from
+// ``at`` on they follow each other, a separator behind each. The text is all 0, its marks all 1, where nothing was packed. Letters that ``classes``
+// (uint8[256]) has no code for are in no k-mer, nor are those of a quality below ``least``; 0 takes
+// all. ``found``: the k-mers that all records had if all their letters were good, and their bases.
 //
-// Grid: any; block: kThreads, one warp per record. Bytes: bases (and qualities) in, from L2, and 8
-// per word of a k-mer out. Operations: about 60 a letter and word.
+// Grid: any; block: kThreads, one warp per record. Bytes: bases (and qualities) in, 3 bits for each
+// out. Operations: about 20 a letter.
+extern "C" __global__ void __launch_bounds__(kThreads)
+    pack_letters(const uint8_t* raw, const uint32_t* seq_start, const uint32_t* qual_start,
+                 const int* lengths, uint32_t first, uint32_t records, const uint8_t* classes,
+                 int least, int k, const int64_t* places, int64_t at, unsigned long long* text,
+                 uint32_t* marks, unsigned long long* found) {
+    __shared__ uint8_t codes[256];
+    for (int i = threadIdx.x; i < 256; i += kThreads) codes[i] = classes[i];
+    __syncthreads();
+    const int lane = threadIdx.x & 31;
+    const uint32_t warps = gridDim.x * (kThreads / LANES);
+    unsigned long long kmers = 0, bases = 0;
+    for (uint32_t i = (blockIdx.x * kThreads + threadIdx.x) / LANES; i < records; i += warps) {
+        const uint32_t record = first + i;
+        const int length = lengths[record];
+        bases += length;
+        kmers += max(0, length - k + 1);
+        const int64_t begin = at + places[i] - length + i;
+        const Letters letters = {raw + seq_start[record], raw + qual_start[record], codes,
+                                 length, least, lane};
+        for (int64_t word = begin / LANES; word * LANES < begin + length; ++word) {
+            uint64_t own;
+            uint32_t bad;
+            letters.load(int(word * LANES - begin), &own, &bad);
+            if (lane == 0) {
+                // Words at both ends are shared with other records.
+                atomicOr(text + word, (unsigned long long)(own));
+                atomicAnd(marks + word, bad);
+            }
+        }
+    }
+    if (lane == 0 && bases) {
+        atomicAdd(found, kmers);
+        atomicAdd(found + 1, bases);
+    }
+}
+
+// Append the canonical k-mers that begin in some words of a text, and whose first word is within
+// bounds, to a buffer, in any order.
+//
+// Readable must be one word behind the last for each word of a k-mer. ``found``: k-mers in the
+// buffer; beyond ``stride`` they are only counted.
+//
+// Grid: any; block: kThreads, one warp per word. Bytes: 12 a word in, 8 per word of a k-mer out.
+// Operations: about 60 a letter and word.
 #define FIND(W)                                                                                   \
     extern "C" __global__ void __launch_bounds__(kThreads) find_kmers_##W(                        \
-        const uint8_t* raw, const uint32_t* seq_start, const uint32_t* qual_start,                \
-        const int* lengths, uint32_t first, uint32_t records, const uint8_t* classes, int least,  \
-        int k, uint64_t* kmers, int64_t stride, unsigned long long* found) {                      \
-        find<W>(raw, seq_start, qual_start, lengths, first, records, classes, least, k, kmers,    \
-                stride, found);                                                                   \
+        const uint64_t* codes, const uint32_t* marks, uint64_t first, uint64_t words, int k,      \
+        uint64_t low, uint64_t high, uint64_t* kmers, int64_t stride, unsigned long long* found) { \
+        find<W>(codes, marks, first, words, k, low, high, kmers, stride, found);                  \
     }
 
 // Count the distinct ones of each block's sorted k-mers.

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ngsgpu.io.text.batch import RecordBatch, cut_sequences
 from ngsgpu.io.text.diagnose import PhredOffset
-from ngsgpu.kmers.cpu import find_kmers
+from ngsgpu.kmers.cpu import find_kmers, pack_letters
 from ngsgpu.kmers.params import CountParameters
 
 _NO_QUALITY = np.empty(0, dtype=np.int64)
@@ -73,3 +73,25 @@ def kmers_in(own: Stretches, k: int, least: int, room: NDArray[np.uint64]) -> in
     """
     least = least if len(own.quality) > 0 else 0
     return find_kmers(own.data, own.begin, own.stop, own.low, own.quality, least, k, room)
+
+
+def packed_letters(
+    own: Stretches, k: int, least: int
+) -> tuple[NDArray[np.uint64], NDArray[np.uint32]]:
+    """The letters of stretches, and of those before that their first k-mers begin with.
+
+    Args:
+        own: the stretches.
+        k: length of a k-mer.
+        least: see ``lowest_quality``.
+
+    Returns:
+        Codes of 32 letters each, the first in the highest bits, and a mark for each that is in no
+        k-mer, the first in the lowest; what follows a stretch is marked.
+    """
+    least = least if len(own.quality) > 0 else 0
+    words = int((own.stop - own.begin + k).sum()) // 32 + 1
+    codes = np.zeros(words, dtype=np.uint64)
+    marks = np.full(words, 0xFFFFFFFF, dtype=np.uint32)
+    used = pack_letters(own.data, own.begin, own.stop, own.low, own.quality, least, k, codes, marks)
+    return codes[: used // 32 + 1], marks[: used // 32 + 1]

@@ -148,6 +148,106 @@ __device__ __forceinline__ int decide(const Rules& rules, const Found& found) {
     return found.sure - found.rival >= needed ? found.sure_place : kUndecided;
 }
 
+// Binary logarithm of a positive integer below 2^30, in 1/256, rounded down: ``_logarithm``.
+__device__ __forceinline__ int logarithm(u32 number) {
+    int found = 31 - __clz(number);
+    u64 scaled = u64(number) << (30 - found);
+    for (int bit = 0; bit < 8; ++bit) {
+        scaled = (scaled * scaled) >> 30;
+        const int carry = int(scaled >> 31);
+        scaled >>= carry;
+        found = 2 * found + carry;
+    }
+    return found;
+}
+
+// The known bases of a word that have a code.
+__device__ __forceinline__ u32 bases_of(u32 low, u32 high, u32 hidden, u32 code) {
+    return (code & 1 ? low : ~low) & (code & 2 ? high : ~high) & ~hidden;
+}
+
+// Evidence for an overlap that is due to bases more frequent in this pair: ``_composed``; for a
+// whole warp.
+__device__ __forceinline__ int composed(const Planes& left, int left_length, const Planes& right,
+                                        int right_length, int start, const Tables& tables,
+                                        u32 lane) {
+    const int overlap = min(left_length - start, right_length);
+    u32 counts[4], equal[4], sum = 0;
+    for (u32 code = 0; code < 4; ++code) {
+        u32 seen = 0, alike = 0;
+        for (int word = int(lane); 32 * word < left_length; word += 32)
+            seen += __popc(bases_of(left.low[word], left.high[word], left.hidden[word], code) &
+                           first_bits(left_length - 32 * word));
+        for (int word = int(lane); 32 * word < right_length; word += 32) {
+            const u32 own = bases_of(right.low[word], right.high[word], right.hidden[word], code);
+            seen += __popc(own & first_bits(right_length - 32 * word));
+            if (32 * word < overlap)
+                alike += __popc(own & ~hidden_bases(left, start, right, word) &
+                                ~different_bases(left, start, right, word) &
+                                first_bits(overlap - 32 * word));
+        }
+        counts[code] = 1 + __reduce_add_sync(kAll, seen);
+        equal[code] = __reduce_add_sync(kAll, alike);
+        sum += counts[code];
+    }
+    const int every = logarithm(sum);
+    int found = 0;
+    for (int code = 0; code < 4; ++code)
+        found += max(tables.base[code] + logarithm(counts[code]) - every, 0) * int(equal[code]);
+    return found;
+}
+
+// Whether two bases of a read are known and equal.
+__device__ __forceinline__ bool recurs(const Planes& read, int one, int two) {
+    return !(bit_of(read.hidden, one) | bit_of(read.hidden, two) |
+             (bit_of(read.low, one) ^ bit_of(read.low, two)) |
+             (bit_of(read.high, one) ^ bit_of(read.high, two)));
+}
+
+// What two bases of a read say for being copies of each other: ``_said``.
+__device__ __forceinline__ int said(const Planes& planes, const Read& read, int one, int two,
+                                    const Rules& rules, const Tables& tables) {
+    if (bit_of(planes.hidden, one) | bit_of(planes.hidden, two)) return 0;
+    const int cell = score_of(read, one, rules, tables) * kScores +
+                     score_of(read, two, rules, tables);
+    if (!recurs(planes, one, two)) return tables.mismatch[cell];
+    return tables.match[cell] +
+           tables.base[bit_of(planes.low, one) | bit_of(planes.high, one) << 1];
+}
+
+// Most evidence for an overlap that a tandem repeat explains: ``_predicted``; for a whole warp, a
+// lane per period.
+__device__ __forceinline__ int predicted(const Planes& first, const Read& read1,
+                                         const Planes& second, const Read& read2, int overlap,
+                                         const Rules& rules, const Tables& tables, u32 lane) {
+    const int start = read1.length - overlap;
+    int most = 0;
+    for (int period = 1 + int(lane); period < max(read1.length, read2.length); period += 32) {
+        const int in_first = min(overlap, read1.length - period);
+        const int in_second = min(overlap, read2.length - period);
+        int ahead = 0, behind = 0;
+        while (ahead < in_second && recurs(second, ahead, ahead + period)) ++ahead;
+        while (behind < in_first &&
+               recurs(first, read1.length - 1 - behind, read1.length - 1 - behind - period))
+            ++behind;
+        if (2 * (ahead + behind) < overlap) continue;
+        int by_first = 0, lead = 0, best = 0;
+        for (int k = 0; k < overlap; ++k) {
+            if (start + k >= period) {
+                const int own = said(first, read1, start + k, start + k - period, rules, tables);
+                by_first += own;
+                lead -= own;
+            }
+            if (k < read2.length - period) {
+                lead += said(second, read2, k, k + period, rules, tables);
+                best = max(best, lead);
+            }
+        }
+        most = max(most, by_first + best);
+    }
+    return __reduce_max_sync(kAll, most);
+}
+
 // The best overlap of a pair: twice the place where one read begins in the other, plus one if that
 // is the first; or why there is none. For a whole warp.
 __device__ __forceinline__ int likeliest(const Planes& first, const Read& read1,
@@ -193,6 +293,21 @@ __device__ __forceinline__ int likeliest(const Planes& first, const Read& read1,
         }
     }
     const int code = decide(rules, found);
+    if (code >= 0) {
+        const int start = code >> 1;
+        int most;
+        if (code & 1) {
+            most = composed(second, read2.length, first, read1.length, start, tables, lane);
+        } else {
+            most = composed(first, read1.length, second, read2.length, start, tables, lane);
+            const int overlap = read1.length - start;
+            if (overlap < read2.length)
+                most = max(most, predicted(first, read1, second, read2, overlap, rules, tables,
+                                           lane));
+        }
+        const int total = found.sure_place >= 0 ? found.sure_total : found.best;
+        return total - most < rules.accept ? kUndecided : code;
+    }
     if (code != kNothing) return code;
     if (read1.length < shortest || read2.length < shortest) return kTooShort;
     if (!known && min(known_of(first, read1.length), known_of(second, read2.length)) < shortest)

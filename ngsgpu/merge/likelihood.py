@@ -10,7 +10,9 @@ repeat are much more alike than chance. All are integers.
 Placements that fit by no chance are those of a tandem repeat, which overlaps itself in the more
 bases the shorter the fragment is taken to be: how many are equal says nothing of which is true.
 What each of them leaves unexplained is compared instead: the bases that differ although they are
-good. Where no placement explains the pair better than all others, the pair is left alone.
+good. Where no placement explains the pair better than all others, the pair is left alone. So it is
+where both reads end within one repeat: if a read's own sequence, a copy or more away, predicts the
+bases of the overlap as well, more copies may lie between the reads.
 
 Counting mismatches 64 bases at a time (``overlap``) leaves few placements to be looked at closely.
 """
@@ -111,8 +113,7 @@ def _evidence(
         cell = np.int64(left.scores[start + k]) * SCORES + np.int64(right.scores[k])
         if one == two:
             if one != _N:
-                code = np.int64(((one >> 1) & 3) ^ ((one >> 2) & 1))
-                chance += np.int64(tables.match[cell]) + np.int64(tables.base[code])
+                chance += np.int64(tables.match[cell]) + np.int64(tables.base[_code(one)])
                 alike += np.int64(tables.alike[cell])
         elif one != _N and two != _N:
             chance += np.int64(tables.mismatch[cell])
@@ -182,6 +183,170 @@ def _decide(rules: Rules, found: NDArray[np.int64]) -> Integer:
     return found[SURE_PLACE] if found[SURE] - found[RIVAL] >= needed else np.int64(UNDECIDED)
 
 
+@njit(nogil=True, cache=True, inline="always")
+def _logarithm(number: Integer) -> Integer:
+    """Binary logarithm of a positive integer below 2^30, in ``qualities.UNIT``, rounded down."""
+    whole = np.int64(0)
+    while number >> (whole + 1):
+        whole += 1
+    # Squaring a number of [1, 2), of 30 binary places, doubles its logarithm.
+    scaled, found = np.int64(number) << (30 - whole), whole
+    for _ in range(8):
+        scaled = (scaled * scaled) >> 30
+        carry = scaled >> 31
+        scaled >>= carry
+        found = 2 * found + carry
+    return found
+
+
+@njit(nogil=True, cache=True, inline="always")
+def _code(letter: Integer) -> Integer:
+    """Code of the letter of a known base."""
+    return np.int64(((letter >> 1) & 3) ^ ((letter >> 2) & 1))
+
+
+@njit(nogil=True, cache=True, inline="always")
+def _inside(word: Integer, length: Integer) -> np.uint64:
+    """Bits of a word that lie within a length."""
+    left = length - 64 * word
+    if left >= 64:
+        return ~np.uint64(0)
+    return (np.uint64(1) << np.uint64(left)) - np.uint64(1) if left > 0 else np.uint64(0)
+
+
+@njit(nogil=True, cache=True, inline="always")
+def _with_code(planes: NDArray[np.uint64], word: Integer, code: Integer) -> np.uint64:
+    """Known bases of a word that have a code; planes have bits of the letters (``pack``)."""
+    low = planes[LOW, word] if (code ^ (code >> 1)) & 1 else ~planes[LOW, word]
+    high = planes[HIGH, word] if code & 2 else ~planes[HIGH, word]
+    return low & high & ~planes[HIDDEN, word]
+
+
+@njit(nogil=True, cache=True)
+def _composed(
+    left: Read, left_length: Integer, right: Read, right_length: Integer, start: Integer,
+    tables: Tables,
+) -> Integer:  # fmt: skip
+    """Evidence for an overlap that is due to bases more frequent in this pair than in others."""
+    counts = np.ones(4, dtype=np.int64)
+    equal = np.zeros(4, dtype=np.int64)
+    at, shift = start >> 6, np.uint64(start & 63)
+    overlap = min(left_length - start, right_length)
+    for code in range(4):
+        for word in range((left_length + 63) >> 6):
+            own = _with_code(left.planes, word, code) & _inside(word, left_length)
+            counts[code] += np.int64(popcount(own))
+        for word in range((right_length + 63) >> 6):
+            own = _with_code(right.planes, word, code)
+            counts[code] += np.int64(popcount(own & _inside(word, right_length)))
+            if 64 * word < overlap:
+                different = (
+                    (shifted(left.planes[LOW], at + word, shift) ^ right.planes[LOW, word])
+                    | (shifted(left.planes[HIGH], at + word, shift) ^ right.planes[HIGH, word])
+                    | shifted(left.planes[HIDDEN], at + word, shift)
+                )
+                equal[code] += np.int64(popcount(own & ~different & _inside(word, overlap)))
+    every = _logarithm(counts.sum())
+    sum_ = np.int64(0)
+    for code in range(4):
+        more = np.int64(tables.base[code]) + _logarithm(counts[code]) - every
+        sum_ += max(more, np.int64(0)) * equal[code]
+    return sum_
+
+
+@njit(nogil=True, cache=True, inline="always")
+def _said(read: Read, one: Integer, two: Integer, tables: Tables) -> Integer:
+    """What two bases of a read say for being copies of each other."""
+    left, right = read.letters[one], read.letters[two]
+    if left == _N or right == _N:
+        return np.int64(0)
+    cell = np.int64(read.scores[one]) * SCORES + np.int64(read.scores[two])
+    if left != right:
+        return np.int64(tables.mismatch[cell])
+    return np.int64(tables.match[cell]) + np.int64(tables.base[_code(left)])
+
+
+@njit(nogil=True, cache=True)
+def _recurring(read: Read, at: Integer, most: Integer, step: Integer, period: Integer) -> Integer:
+    """Bases from one on that a read has again a period on, all equal, at most ``most``."""
+    count = np.int64(0)
+    while count < most and read.letters[at] == read.letters[at + period] != _N:
+        count += 1
+        at += step
+    return count
+
+
+@njit(nogil=True, cache=True)
+def _explained(
+    first: Read, length1: Integer, second: Read, length2: Integer, overlap: Integer,
+    period: Integer, tables: Tables,
+) -> Integer:  # fmt: skip
+    """Evidence for an overlap that repeats with a period explain; 0 if half of it do not recur.
+
+    The first bases of the overlap recur in the second read, the last ones in the first, which has
+    them a period before.
+    """
+    start = length1 - overlap
+    seen = _recurring(second, 0, min(overlap, length2 - period), 1, period)
+    seen += _recurring(first, length1 - 1, min(overlap, length1 - period), -1, -period)
+    if 2 * seen < overlap:
+        return np.int64(0)
+    # Up to a base by the second read, from it on by the first.
+    by_first, lead, best = np.int64(0), np.int64(0), np.int64(0)
+    for k in range(overlap):
+        if start + k >= period:
+            own = _said(first, start + k, start + k - period, tables)
+            by_first += own
+            lead -= own
+        if k < length2 - period:
+            lead += _said(second, k, k + period, tables)
+            best = max(best, lead)
+    return by_first + best
+
+
+@njit(nogil=True, cache=True)
+def _predicted(
+    first: Read, length1: Integer, second: Read, length2: Integer, overlap: Integer, tables: Tables
+) -> Integer:
+    """Most evidence for an overlap that a tandem repeat, in which both reads end, explains.
+
+    Where half of the overlap recurs, a quarter of it does in one of the reads: only periods at
+    which its first bases, up to eight, do are looked at.
+    """
+    most = np.int64(0)
+    bases = min(8, (overlap + 3) >> 2)
+    for own in range(2):
+        read, length = (first, length1) if own == 0 else (second, length2)
+        words = (length + 63) >> 6
+        for word in range(words):
+            # Bit i: the bases from there on (in the first read: before it) are like those.
+            places = _inside(word, length)
+            for k in range(bases):
+                if own == 0:
+                    code = _code(read.letters[length1 - 1 - k])
+                    like = _with_code(read.planes, word, code) << np.uint64(k)
+                    if k and word:
+                        before = _with_code(read.planes, word - 1, code)
+                        like |= before >> np.uint64(64 - k)
+                else:
+                    code = _code(read.letters[k])
+                    like = _with_code(read.planes, word, code) >> np.uint64(k)
+                    if k and word + 1 < words:
+                        after = _with_code(read.planes, word + 1, code)
+                        like |= after << np.uint64(64 - k)
+                places &= like
+            while places:
+                lowest = places & (~places + np.uint64(1))
+                at = 64 * word + np.int64(popcount(lowest - np.uint64(1)))
+                places ^= lowest
+                period = length1 - 1 - at if own == 0 else at
+                if period > 0:
+                    most = max(
+                        most, _explained(first, length1, second, length2, overlap, period, tables)
+                    )
+    return most
+
+
 @njit(nogil=True, cache=True)
 def likeliest(
     first: Read,
@@ -249,6 +414,19 @@ def likeliest(
         if not known and min(_known(first, length1), _known(second, length2)) < shortest:
             return np.int64(TOO_SHORT)
         return np.int64(UNDECIDED if found[RELATED] >= rules.accept else NOTHING)
+    if code < 0:
+        return code
+    start = code >> 1
+    if code & 1:
+        most = _composed(second, length2, first, length1, start, tables)
+    else:
+        most = _composed(first, length1, second, length2, start, tables)
+        overlap = length1 - start
+        if overlap < length2:
+            most = max(most, _predicted(first, length1, second, length2, overlap, tables))
+    total = found[SURE_TOTAL] if found[SURE_PLACE] >= 0 else found[BEST]
+    if total - most < rules.accept:
+        return np.int64(UNDECIDED)
     return code
 
 

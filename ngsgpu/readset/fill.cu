@@ -34,20 +34,26 @@ extern "C" __global__ void find_neighbours(const Reads* reads_in, const Ambiguou
     }
 }
 
-// Count the known bases next to k-mers of a table: counts[slot][precedes the canonical one][base].
+// Count the known bases next to k-mers of a table: counts[slot][precedes the canonical one][base];
+// of the reads that are ``looked_at`` (kLookedAt), which gets kFound where they have such k-mers.
 //
 // Grid: any; block: any, one thread per read. Bytes: the planes once, a slot of the table per base.
 // Operations: about 35 per base.
+constexpr uint8_t kLookedAt = 1, kFound = 2;
+
 extern "C" __global__ void count_neighbours(const Reads* reads_in, int64_t count,
                                             const AmbiguousBases* unknown_in, int k,
                                             const uint64_t* table, uint64_t last_slot,
-                                            unsigned long long* counts) {
+                                            uint8_t* looked_at, unsigned long long* counts) {
     const Reads reads = *reads_in;
     const AmbiguousBases unknown = *unknown_in;
     const int64_t step = int64_t(gridDim.x) * blockDim.x;
     for (int64_t read = int64_t(blockIdx.x) * blockDim.x + threadIdx.x; read < count;
          read += step) {
+        if (!(looked_at[read] & kLookedAt)) continue;
+        bool found = false;
         const auto add = [&](const FoundKmer& kmer, const uint64_t* planes, int words) {
+            found = true;
             unsigned long long* here = counts + 8 * kmer.slot;
             if (kmer.follows) {
                 const int base = base_at(planes, words, kmer.last - k);
@@ -59,6 +65,7 @@ extern "C" __global__ void count_neighbours(const Reads* reads_in, int64_t count
             }
         };
         look_up(reads, read, unknown, k, table, last_slot, add);
+        if (found) looked_at[read] |= kFound;
     }
 }
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.device.cuda.kernels import THREADS, KernelModule, grid_for
-from ngsgpu.readset.fill import Neighbours, fill
+from ngsgpu.readset.fill import FOUND, LOOKED_AT, Neighbours, fill
 from ngsgpu.readset.gpu import AMBIGUOUS, DeviceAmbiguousBases, DeviceReadSet
 from ngsgpu.readset.readset import AmbiguousBases
 
@@ -30,7 +30,8 @@ def fill_unknown_on_gpu(reads: DeviceReadSet) -> int:
     import cupy
 
     ambiguous = AmbiguousBases(*map(cupy.asnumpy, reads.ambiguous))
-    return fill(_DeviceFiller(reads), ambiguous, reads.bases)
+    looked_at = cupy.full(reads.reads, LOOKED_AT, dtype=cupy.uint8)
+    return fill(_DeviceFiller(reads, looked_at), ambiguous, reads.bases)
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,7 @@ class _DeviceFiller:
     """A ``Filler`` on the current GPU."""
 
     reads: DeviceReadSet
+    looked_at: Any
 
     def neighbours(self, unknown: AmbiguousBases, k: int) -> Neighbours:
         """See ``Filler``."""
@@ -67,6 +69,7 @@ class _DeviceFiller:
             np.int32(k),
             cupy.asarray(table),
             np.uint64(len(table) - 1),
+            self.looked_at,
             counts,
         )
         return np.asarray(cupy.asnumpy(counts))
@@ -79,6 +82,10 @@ class _DeviceFiller:
 
         arguments = map(cupy.asarray, (reads, positions, bases))
         self._launch("put_bases", len(reads), np.int64(len(reads)), *arguments)
+
+    def end_round(self) -> None:
+        """See ``Filler``."""
+        self.looked_at[:] //= FOUND
 
     def _launch(self, kernel: str, threads: int, *arguments: Any) -> None:
         """Launch a kernel with a thread for each of a number of things, none of them for none."""

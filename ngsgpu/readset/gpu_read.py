@@ -176,8 +176,15 @@ class _LayoutBuilder:
         feed = cursor.parser.feed
         starts = cupy.asnumpy(self._starts.finish())
         kept = None if feed.kept is None else tuple(feed.kept)
+        places = feed.checkpoints(self.segments[-1].end if self.segments else 0)
         return FileLayout(
-            cursor.path, feed.compression, feed.identity, tuple(self.segments), starts, kept
+            cursor.path,
+            feed.compression,
+            feed.identity,
+            tuple(self.segments),
+            starts,
+            kept,
+            places if kept is None else (),
         )
 
 

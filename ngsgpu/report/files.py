@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from ngsgpu.errors import InputError, unreadable
 from ngsgpu.io.output.manifest import parse_json
 from ngsgpu.io.paths import own_descriptor
+from ngsgpu.io.text.lines import text_lines
 from ngsgpu.report import words
 from ngsgpu.report.absent import is_present
 
@@ -45,7 +46,7 @@ def _read_text(path: Path, remedy: str) -> str:
 
 def numbered_lines(path: Path, remedy: str) -> Iterator[tuple[int, str]]:
     """Numbered lines of a text file, read at once."""
-    return iter(enumerate(_read_text(path, remedy).splitlines(), 1))
+    return iter(enumerate(text_lines(_read_text(path, remedy)), 1))
 
 
 def load_json(path: Path, remedy: str) -> Any:

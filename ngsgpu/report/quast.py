@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ngsgpu.declared.numbers import decimal_number
 from ngsgpu.errors import InputError
 from ngsgpu.io.output.manifest import parse_json
 from ngsgpu.report import words
@@ -61,7 +62,7 @@ class Quast:
 def _number(text: str) -> float | None:
     """A finite number; None for any other text."""
     try:
-        value = float(text)
+        value = decimal_number(text)
     except ValueError:
         return None
     return value if math.isfinite(value) else None

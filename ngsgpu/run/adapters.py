@@ -16,6 +16,7 @@ as well, and findings that are not far more frequent than these are not adapters
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
@@ -43,9 +44,23 @@ KNOWN: Final = {
         "TGGAATTCTCGGGTGCCAAGGAACTCCAGTCAC",
         "GATCGTCGGACTGTAGAACTCTGAACGTGTAGA",
     ),
-    "BGI/MGI": ("AAGTCGGAGGCCAAGCGGTCTTAGGAAGACAA", "AAGTCGGATCGTAGCCATGTCGGTTCTGTGAG"),
+    "BGI/MGI": ("AAGTCGGAGGCCAAGCGGTCTTAGGAAGACAA", "AAGTCGGATCGTAGCCATGTCGTTCTGTGAGCC"),
+    "QIAseq miRNA": ("AACTGTAGGCACCATCAAT", "GATCGTCGGACTGTAGAACTCTGAACGTGTAGA"),
+    "Illumina paired end, before TruSeq": (
+        "AGATCGGAAGAGCGGTTCAGCAGGAATGCCGAG",
+        "AGATCGGAAGAGCGTCGTGTAGGGAAAGAGTGT",
+    ),
+    "Illumina single end, before TruSeq": (
+        "AGATCGGAAGAGCTCGTATGCCGTCTTCTGCTTG",
+        "AGATCGGAAGAGCGTCGTGTAGGGAAAGAGTGT",
+    ),
+    "Nextera, first version": (
+        "CTGTCTCTTATACACATCTCTGAGCGGGCTGGCAAGGC",
+        "CTGTCTCTTATACACATCTCTGATGGCGCGAGGGAGGC",
+    ),
 }
-"""Adapters behind the fragments of first and of second mates, as their makers publish them."""
+"""Adapters behind the fragments of first and of second mates, as their makers publish them; of kits
+that share one the first counts."""
 
 _SEED: Final = 12
 """First bases of a known adapter, all of which must be right."""
@@ -123,12 +138,12 @@ def find_adapters(sample: ReadSample) -> Adapters:
     overlapping, tails = _overlaps(first, second)
     found = [_with_known(mate) for mate in mates]
     known = np.stack([own for own, _, _ in found])
-    by_kit = {kit: sum(own[kit] for _, _, own in found) for kit in KNOWN}
+    counts = [own for _, _, own in found]
     if _CONTROL_RATIO * sum(reverse for _, reverse, _ in found) > int(known.sum()):
         known[:] = False
-        by_kit = dict.fromkeys(KNOWN, 0)
+        counts = [Counter(), Counter()]
     poly_g, poly_c = (sum(int(_ends_in(mate, code).sum()) for mate in mates) for code in (2, 1))
-    sequences, kit = _named([_consensus(own) for own in tails], by_kit)
+    sequences, kit = _named([_consensus(own) for own in tails], counts)
     return Adapters(
         reads=sum(int((mate.lengths > 0).sum()) for mate in mates),
         pairs=int(((first.lengths > 0) & (second.lengths > 0)).sum()),
@@ -244,25 +259,26 @@ def _consensus(tails: _Codes) -> str:
     return "".join("ACGT"[code] for code in counts.argmax(axis=0)[:length])
 
 
-def _with_known(mates: _Mates) -> tuple[NDArray[np.bool_], int, dict[str, int]]:
-    """Mask of reads with a known adapter, number with the reverse of one, and numbers by kit."""
+def _with_known(mates: _Mates) -> tuple[NDArray[np.bool_], int, Counter[str]]:
+    """Mask of reads with a known adapter, number with the reverse of one, numbers by adapter."""
     found = np.zeros(len(mates.codes), dtype=np.bool_)
-    by_kit: dict[str, int] = {}
+    counts: Counter[str] = Counter()
     reverse = 0
     kmers, whole = _kmers(mates.codes, _SEED)
-    seeds = [(kit, *own) for kit, both in KNOWN.items() for each in both for own in _both(each)]
+    known = dict.fromkeys(each for both in KNOWN.values() for each in both)
+    seeds = [(each, *own) for each in known for own in _both(each)]
     values = [_value(sequence) for _, sequence, _ in seeds]
     rows, places = np.nonzero(whole & np.isin(kmers, np.array(values, dtype=np.uint32)))
     own = kmers[rows, places]
-    for (kit, sequence, is_reverse), value in zip(seeds, values, strict=True):
+    for (adapter, sequence, is_reverse), value in zip(seeds, values, strict=True):
         here = own == value
         good = rows[here][_continues(mates.codes, rows[here], places[here], sequence)]
         if is_reverse:
             reverse += len(good)
         else:
-            by_kit[kit] = by_kit.get(kit, 0) + len(good)
+            counts[adapter] += len(good)
             found[good] = True
-    return found, reverse, by_kit
+    return found, reverse, counts
 
 
 def _both(adapter: str) -> tuple[tuple[_Codes, bool], tuple[_Codes, bool]]:
@@ -298,13 +314,21 @@ def _ends_in(mates: _Mates, code: int) -> NDArray[np.bool_]:
     return (places >= 0).all(axis=1) & (ends == code).all(axis=1)
 
 
-def _named(learned: Sequence[str], by_kit: dict[str, int]) -> tuple[tuple[str, str], str]:
+def _named(learned: Sequence[str], counts: Sequence[Counter[str]]) -> tuple[tuple[str, str], str]:
     """Sequences of the adapters and their maker: as learned, else the known ones of most reads."""
-    begins = [sequence[:_SEED] for sequence in learned if len(sequence) >= _SEED]
-    for kit, adapters in KNOWN.items():
-        if any(begin == adapter[:_SEED] for begin in begins for adapter in adapters):
-            return adapters, kit
-    kit = max(by_kit, key=lambda name: by_kit[name])
-    if begins or by_kit[kit] < _FEWEST:
-        return (learned[0], learned[1]), ""
-    return KNOWN[kit], kit
+    first, second = (own if len(set(own)) > 1 else "" for own in learned)
+    begins = {own[:_SEED] for own in (first, second) if len(own) >= _SEED}
+    ways = [(kit, way) for kit in KNOWN for way in (1, -1)]
+    if begins:
+        ways = [(kit, way) for kit, way in ways if begins & {own[:_SEED] for own in KNOWN[kit]}]
+
+    def reads(own: tuple[str, int]) -> int:
+        """How many have the adapters of a kit, or with -1 those of each other's mates."""
+        kit, way = own
+        return sum(map(Counter.__getitem__, counts, KNOWN[kit][::way]))
+
+    kit, way = max(ways, key=reads, default=("", 1))
+    if not kit or (not begins and reads((kit, way)) < _FEWEST):
+        return (first, second), ""
+    first, second = KNOWN[kit][::way]
+    return (first, second), kit

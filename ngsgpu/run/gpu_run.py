@@ -12,6 +12,7 @@ from ngsgpu.device.errors import cuda_errors
 from ngsgpu.device.plan import gpu_memory
 from ngsgpu.device.team import Team, limited_gpu_memory
 from ngsgpu.errors import DeviceMemoryError
+from ngsgpu.io.compress.source import unpacked_size
 from ngsgpu.io.gpu.feed import say_read_by_cpu
 from ngsgpu.io.inputs import ReadFiles
 from ngsgpu.io.output.edits import EditCounts, Edits, load_kernels
@@ -102,6 +103,8 @@ class GpuRun(StagedRun[P]):
             DeviceError: CUDA fails.
         """
         sample, team = ReadSample(), Team(self.options.gpus)
+        text = sum(unpacked_size(path) for lane in lanes for path in lane.inputs)
+        kept = self.options.kept_bytes
         try:
             with self.step("read", "reading") as stage:
                 found = read_to_device(
@@ -110,7 +113,8 @@ class GpuRun(StagedRun[P]):
                     phred_offset=self.phred_offset,
                     threads=self.options.threads,
                     memory=self.options.gpu_memory,
-                    keep_bytes=self.options.kept_bytes,
+                    # What is not kept as a whole is inflated again, as fast as it is copied.
+                    keep_bytes=kept if text <= kept else 0,
                     sample=sample,
                     advance=stage.advance,
                     devices=[one.id for one in team.devices] if are_linked(team) else None,

@@ -124,8 +124,9 @@ class Contents:
         """The approximate contents of the same reads, repeated."""
         reads, bases = round(factor * self.reads), round(factor * self.bases)
         read_bytes = None if self.read_bytes is None else round(factor * self.read_bytes)
+        estimated = self.estimated or factor > 1
         return replace(
-            self, reads=reads, bases=bases, read_bytes=read_bytes, estimated=factor > 1, inflated=0
+            self, reads=reads, bases=bases, read_bytes=read_bytes, estimated=estimated, inflated=0
         )
 
     def number(self, unit: str) -> int:
@@ -139,8 +140,10 @@ class Contents:
     def line(self, unit: str = "reads") -> str:
         """The reads or pairs, for people."""
         longest = "the longest read" if unit == "pairs" else "the longest"
+        about = "about " if self.estimated else ""
         return (
-            f"{unit:8} {self.number(unit):,} with {self.bases:,} bases, {longest} {self.longest:,}"
+            f"{unit:8} {about}{self.number(unit):,} with {self.bases:,} bases, "
+            f"{longest} {self.longest:,}"
         )
 
     def nbytes(self, quality_bits: int) -> int:

@@ -262,6 +262,15 @@ def say_if_compiling() -> None:
         logger.info("compiling kernels (first start only, up to half a minute)")
 
 
+def say_short(short: int, sequences: int, kmer: int) -> None:
+    """Log how many sequences are too short for a k-mer, if any are."""
+    if short:
+        logger.info(
+            "%s of %s sequences are shorter than %d bases, and have no k-mer",
+            f"{short:,}", f"{sequences:,}", kmer,
+        )  # fmt: skip
+
+
 class Run(Generic[P]):
     """One attempt to run a stage, on one backend; a context manager.
 

@@ -10,26 +10,23 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
-
-import numpy as np
+from typing import Any, Final, NamedTuple, TypeVar
 
 from ngsgpu.device.memory import format_size
-from ngsgpu.errors import UsageError
-from ngsgpu.io.compress.source import is_compressed
+from ngsgpu.errors import DeviceMemoryError, HostMemoryError, UsageError
+from ngsgpu.io.endings import check_names
 from ngsgpu.io.inputs import ReadFiles, keep_streams, pair_inputs, warn_of_mates
 from ngsgpu.io.output.writer import OutputSet
 from ngsgpu.io.paths import Paths
 from ngsgpu.io.reread import unchanged
 from ngsgpu.io.text.reader import PhredOffset
 from ngsgpu.readset import ReadSet
-from ngsgpu.readset.qualities import SeenScores
+from ngsgpu.run.contents import SAMPLED_BYTES, contents_of, lanes_text
 from ngsgpu.run.driver import Driver
-from ngsgpu.run.options import Contents, ReadSetPlan, RunOptions, chunk_bytes_within
+from ngsgpu.run.options import ReadSetPlan, RunOptions
 from ngsgpu.run.progress import Progress, say_if_compiling
-from ngsgpu.run.staged import Parameters, StagedRun
+from ngsgpu.run.staged import CpuRun, Parameters, StagedRun
 from ngsgpu.run.statistics import RunStatistics
 
 P = TypeVar("P", bound=Parameters)
@@ -81,6 +78,7 @@ class ReadSetDriver(Driver[P, R]):
         phred_offset: PhredOffset,
         stats: str | Path | None,
         options: RunOptions | None,
+        keeps_format: bool = False,
     ) -> S:
         """Run from files to files.
 
@@ -92,16 +90,21 @@ class ReadSetDriver(Driver[P, R]):
             phred_offset: 33, 64 or ``auto``.
             stats: JSON file for the statistics.
             options: threads, memory and so on.
+            keeps_format: whether outputs are FASTA only if the inputs are.
 
         Raises:
             InputError: an input cannot be read; no output was written.
-            UsageError: an output would overwrite an input or another output.
+            UsageError: an output is named as FASTA and gets FASTQ, or would overwrite an input or
+                another output.
             HostMemoryError: the memory does not suffice.
             DeviceError: the GPU failed, and the CPU may not take over.
             OutputError: an output cannot be written; none was.
         """
 
         def read_first(run: R, files: OutputSet, kept: list[ReadFiles]) -> S:
+            if keeps_format:
+                check_names((path for lane in kept for path in lane.inputs), outputs)
+            self._check_early(run, kept)
             run.read(kept)
             return steps(run, OpenFiles(kept, files))
 
@@ -109,6 +112,35 @@ class ReadSetDriver(Driver[P, R]):
             [path for lane in lanes for path in lane.inputs], outputs, read_first, _kept(lanes),
             parameters, options or RunOptions(), phred_offset=phred_offset, stats=stats,
         )  # fmt: skip
+
+    def _check_early(self, run: R, lanes: Sequence[ReadFiles]) -> None:
+        """Refuse what is clearly too large before it is read, by an estimate from its beginning.
+
+        Raises:
+            InputError: an input cannot be read.
+            HostMemoryError: the memory does not suffice; also where the CPU would have to take over
+                what takes it hours.
+            DeviceError: that of the GPUs does not suffice.
+        """
+        options = run.options
+        if lanes_text(lanes) < options.budget // _SMALL_SHARE:
+            return
+        contents = contents_of(lanes, options, run.phred_offset, counted_bytes=SAMPLED_BYTES)
+        contents = contents.times(_CERTAIN)
+        plan: ReadSetPlan = self.on_cpu.PLAN(
+            run.parameters, contents, threads=options.threads, budget_bytes=options.budget
+        )
+        if isinstance(run, CpuRun):
+            plan.check()
+            return
+        try:
+            self.on_gpu().PLAN(plan, run.parameters, options)
+        except DeviceMemoryError as error:
+            if contents.bases < _HOURS_OF_CPU:
+                raise
+            raise HostMemoryError(
+                f"{error}; choose `backend='cpu'` if {contents.count()} may take hours"
+            ) from error
 
     def run_reads(
         self,
@@ -144,7 +176,7 @@ class ReadSetDriver(Driver[P, R]):
         phred_offset: PhredOffset = "auto",
         options: RunOptions | None = None,
     ) -> ReadSetPlan:
-        """Read the inputs and plan a run without doing anything else.
+        """Read the inputs, of large ones the beginning, and plan a run; do nothing else.
 
         Raises:
             InputError: an input cannot be read.
@@ -152,7 +184,8 @@ class ReadSetDriver(Driver[P, R]):
         """
         chosen, options = parameters or self.parameters(), options or RunOptions()
         budget = options.budget
-        contents = _measure(self.lanes(in1, in2, interleaved), options, phred_offset, budget)
+        with keep_streams(self.lanes(in1, in2, interleaved)) as lanes:
+            contents = contents_of(lanes, options, phred_offset)
         plan: ReadSetPlan = self.on_cpu.PLAN(
             chosen, contents, threads=options.threads, budget_bytes=budget
         )
@@ -165,6 +198,16 @@ class ReadSetDriver(Driver[P, R]):
         return replace(plan, on_gpu=lambda: self.on_gpu().PLAN(plan, chosen, options))
 
 
+_SMALL_SHARE: Final = 16
+"""Inputs whose text is smaller than the memory by this factor are read without an estimate."""
+
+_CERTAIN: Final = 0.9
+"""Share of the estimated reads that there are for certain."""
+
+_HOURS_OF_CPU: Final = 20_000_000_000
+"""Bases that the CPU does not take over from a GPU by itself."""
+
+
 @contextmanager
 def _kept(lanes: Sequence[ReadFiles]) -> Iterator[list[ReadFiles]]:
     """The lanes with streams kept in files; none may change until the end."""
@@ -172,33 +215,3 @@ def _kept(lanes: Sequence[ReadFiles]) -> Iterator[list[ReadFiles]]:
     say_if_compiling()
     with keep_streams(lanes) as kept, unchanged(path for lane in kept for path in lane.inputs):
         yield kept
-
-
-def _measure(
-    lanes: Sequence[ReadFiles], options: RunOptions, phred_offset: PhredOffset, budget: int
-) -> Contents:
-    """Contents of the inputs of a run that only plans.
-
-    Raises:
-        InputError: an input cannot be read.
-    """
-    reads = bases = longest = inflated = 0
-    seen = SeenScores(64 if phred_offset == 64 else 33)
-    with keep_streams(lanes) as kept:
-        for lane in kept:
-            compressed = {path for path in lane.inputs if is_compressed(path)}
-            for batch in chain.from_iterable(
-                lane.batches(
-                    threads=options.threads,
-                    phred_offset=phred_offset,
-                    chunk_bytes=chunk_bytes_within(budget, options.chunk_bytes),
-                )
-            ):
-                reads += len(batch)
-                seen.add(batch)
-                bases += int(batch.seq_len.sum(dtype=np.int64))
-                longest = max(longest, int(batch.seq_len.max(initial=0)))
-                inflated += len(batch.text) if batch.path in compressed else 0
-    return Contents(
-        reads, bases, longest, lanes[0].paired, inflated=inflated, quality_bits=seen.bits
-    )

@@ -19,9 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.errors import InputError, UnsuitableError
+from ngsgpu.io.endings import check_names, refuse_fasta_name
 from ngsgpu.io.inputs import ReadFiles, warn_of_long_reads, warn_of_mates
 from ngsgpu.io.output.writer import Outputs, OutputSet
 from ngsgpu.io.paths import check_distinct, is_stream
+from ngsgpu.io.pipes import opened_together
 from ngsgpu.io.text.batch import RecordBatch
 from ngsgpu.io.text.pairs import Mates
 from ngsgpu.io.text.reader import PhredOffset
@@ -178,6 +180,7 @@ class RecordDriver:
         inputs = [path for lane in lanes for path in lane.inputs]
         written = [*self._paths, *([] if stats is None else [str(stats)])]
         check_distinct(inputs, written, also_read=also_read)
+        check_names(inputs, outputs)
         warn_of_mates(lanes)
         self._begin = time.monotonic()
         self._seconds: dict[str, float] = {}
@@ -231,7 +234,8 @@ class RecordDriver:
             work = self._work_on_cpu
 
         def write(files: OutputSet) -> S:
-            with Progress(options.progress) as progress:
+            inputs = (path for lane in self._lanes for path in lane.inputs)
+            with Progress(options.progress) as progress, opened_together(inputs):
                 counts = work(stage, stage.outputs(files), progress)
             worked = _since(begin)
             statistics = stage.statistics(options, backend, counts)
@@ -300,6 +304,8 @@ class RecordDriver:
                 phred_offset=stage.phred_offset,
                 chunk_bytes=chunk_bytes,
             ):
+                if not lane.is_regular and records[0].qual_start is not None:
+                    refuse_fasta_name(self._outputs)
                 for batch in records:
                     if stage.NEEDS_QUALITIES and batch.qual_start is None:
                         raise InputError(

@@ -17,6 +17,7 @@ from ngsgpu.io.output.atomic import write_text_atomically
 from ngsgpu.io.output.folder import FolderKind
 from ngsgpu.io.output.writer import OutputSet
 from ngsgpu.run.options import RunOptions
+from ngsgpu.run.rehearsal import end_rehearsal
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -96,6 +97,7 @@ def with_statistics(
     """
     begin = time.monotonic() if begin is None else begin
     paths = [*outputs, *([] if stats is None else [str(stats)])]
+    end_rehearsal(paths, folder)
     with OutputSet(
         paths, threads=options.threads, compression_level=options.compress_level, packs=packs,
         folder=folder,

@@ -23,6 +23,7 @@ from ngsgpu.io.text.sample import ReadSample
 from ngsgpu.run.adapters import Adapters, find_adapters
 from ngsgpu.run.options import RunOptions, chunk_bytes_within
 from ngsgpu.run.progress import Progress, say_if_compiling
+from ngsgpu.run.rehearsal import end_rehearsal
 
 _LOG = logging.getLogger("ngsgpu")
 
@@ -109,6 +110,7 @@ def look_for_adapters(
     outputs = [str(path) for path in wanted.values() if path is not None]
     check_distinct([path for lane in lanes for path in lane.inputs], outputs)
     warn_of_mates(lanes)
+    end_rehearsal(outputs)
     say_if_compiling()
     sample, reads, bases = ReadSample(), 0, 0
     with (
@@ -203,9 +205,9 @@ def _ngsgpu_trim(lane: ReadFiles, inputs: list[str], outputs: list[str], found: 
     else:
         options += ["-i", inputs[0], *["--interleaved-in"] * lane.interleaved]
         options += ["-o", "-" if inputs[0] == "-" else outputs[0]]
-    if lane.paired:
+    if lane.paired and found.many and any(found.sequences):
         options.append("--detect-adapter-for-pe")
-    elif found.sequences[0]:
+    elif not lane.paired and found.sequences[0]:
         options += ["--adapter-sequence", found.sequences[0]]
     if found.many_poly_g:
         options.append("--trim-poly-g")

@@ -86,6 +86,7 @@ def correct_files(
         phred_offset=phred_offset,
         stats=stats,
         options=options,
+        keeps_format=True,
     )
 
 

@@ -21,7 +21,7 @@ from ngsgpu.errors import InputError
 from ngsgpu.io.compress.source import Chunk, Source, unpacked_size
 from ngsgpu.io.text.batch import OVERLAP
 from ngsgpu.io.text.reader import DEFAULT_LIMITS
-from ngsgpu.io.text.scan import base_table
+from ngsgpu.io.text.scan import FASTA_BASES, base_table
 from ngsgpu.pool import map_ahead
 from ngsgpu.sequence.codec import CODES
 
@@ -203,11 +203,11 @@ def _headers_of(
         if length < 0 and not (chunk.ends and first + len(line) == len(data)):
             return None
         line = line[:length] if length >= 0 else line
-        if len(line) > DEFAULT_LIMITS.header_bytes or b"\0" in line:
+        end = min(first + len(line) + 1, len(data))
+        line = line.removesuffix(b"\r")
+        if len(line) > DEFAULT_LIMITS.header_bytes or b"\0" in line or b"\r" in line:
             return None
-        last = first + len(line)
-        end = min(last + 1, len(data))
-        spans.append((mark, first, last - line.endswith(b"\r"), end))
+        spans.append((mark, first, first + len(line), end))
     return np.array(spans, dtype=np.int64).reshape(-1, 4), max(end, chunk.size)
 
 
@@ -255,5 +255,5 @@ def _add(headers: Headers, runs: list[list[int]], chunk: Chunk, part: Codes, siz
 def _kinds() -> NDArray[np.uint8]:
     """The code of each byte that is a base, 4 for an ambiguous one, and ``_BAD`` for others."""
     kinds = CODES.copy()
-    kinds[~base_table()] = _BAD
+    kinds[~base_table(FASTA_BASES)] = _BAD
     return kinds

@@ -3,7 +3,8 @@
 In order of preference:
 
 1. ``taxid|562`` in the header (also ``kraken:taxid|562``, ``taxid=562``, ``taxid:562``);
-2. the files given, in their order; in a file the first line that fits counts. A file is one of
+2. the files given, in their order; in a file the first line that fits counts, and another taxid in
+   a later one is reported. A file is one of
 
    - NCBI's accession2taxid: accession, accession.version, taxid, gi, with or without that header;
    - NCBI's assembly_summary.txt, whose accessions (``GCF_000005845.2``) are looked for in the name
@@ -31,6 +32,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from ngsgpu.declared.numbers import is_digits
 from ngsgpu.errors import InputError
 from ngsgpu.io.compress.source import unpacked_size
 from ngsgpu.io.output.manifest import parse_json
@@ -216,19 +218,19 @@ class _Columns:
 
 def _taxids_of_keys(path: Path, keys: _Keys) -> NDArray[np.int64]:
     """Taxids that one table gives to the keys, int64[keys]; 0 where none."""
-    found = np.zeros(len(keys.table), dtype=np.int64)
+    found, others = np.zeros((2, len(keys.table)), dtype=np.int64)
     table = keys.table
     columns: _Columns | None = None
     for block in read_line_blocks(path):
         start = 0
         if columns is None:
             if (rows := _rows_of(path, block)) is not None:
-                _look_up_rows(rows, keys.numbers, found)
-                return found
+                _look_up_rows(rows, keys.numbers, found, others)
+                break
             columns, start = _columns(block)
         bad = _look_up_lines(
             block.data[start:], columns.first_key, columns.second_key, columns.taxid,
-            columns.of_assemblies, table.text, table.start, table.end, table.slots, found,
+            columns.of_assemblies, table.text, table.start, table.end, table.slots, found, others,
         )  # fmt: skip
         if bad >= 0:
             raise InputError(
@@ -238,7 +240,19 @@ def _taxids_of_keys(path: Path, keys: _Keys) -> NDArray[np.int64]:
                 "assembly_summary.txt",
                 line=block.line_number(start + bad),
             )
+    _warn_of_others(path, keys, found, others)
     return found
+
+
+def _warn_of_others(
+    path: Path, keys: _Keys, found: NDArray[np.int64], others: NDArray[np.int64]
+) -> None:
+    if len(twice := np.flatnonzero(others)) > 0:
+        name = next(name for name, number in keys.numbers.items() if number == twice[0])
+        logger.warning(
+            "%s: %s names have several taxids, first %s (%d and %d); the first of each counts",
+            path, f"{len(twice):,}", printable(name), found[twice[0]], others[twice[0]],
+        )  # fmt: skip
 
 
 def _rows_of(path: Path, block: LineBlock) -> Iterable[tuple[bytes, int]] | None:
@@ -270,10 +284,16 @@ def _rows_of_report(path: Path) -> Iterator[tuple[bytes, int]]:
 
 
 def _look_up_rows(
-    rows: Iterable[tuple[bytes, int]], numbers: dict[bytes, int], found: NDArray[np.int64]
+    rows: Iterable[tuple[bytes, int]],
+    numbers: dict[bytes, int],
+    found: NDArray[np.int64],
+    others: NDArray[np.int64],
 ) -> None:
     """Enter the taxids of accessions, with or without their version; the first that fits counts."""
     for accession, taxid in rows:
+        exact = numbers.get(accession, -1)
+        if exact >= 0 and found[exact] not in (0, taxid):
+            others[exact] = taxid
         for key in (accession, _VERSION.sub(b"", accession)):
             number = numbers.get(key)
             if number is not None and found[number] == 0:
@@ -303,16 +323,18 @@ def _columns(block: LineBlock) -> tuple[_Columns, int]:
 
 def _without_header(fields: list[str]) -> _Columns:
     """Accession2taxid is known by its four columns; otherwise the name and the taxid come first."""
-    if len(fields) == 4 and fields[1].startswith(fields[0]) and fields[2].isdecimal():
+    if len(fields) == 4 and fields[1].startswith(fields[0]) and is_digits(fields[2]):
         return _Columns(1, 0, 2)
     return _Columns(0, 0, 1)
 
 
 @njit(nogil=True, cache=True)
 def _look_up_lines(  # type: ignore[no-untyped-def]
-    data, first_key, second_key, taxid, of_assemblies, text, start, stop, slots, found
+    data, first_key, second_key, taxid, of_assemblies, text, start, stop, slots, found, others
 ):
     """Enter the taxids of the lines whose key columns hold a key that has none yet.
+
+    ``others`` gets other taxids of keys in the first key column.
 
     Returns:
         First byte of a line without a number in the taxid column; -1 if there is none.
@@ -358,6 +380,8 @@ def _look_up_lines(  # type: ignore[no-untyped-def]
             return line
         if key_a >= 0 and found[key_a] == 0:
             found[key_a] = number
+        elif key_a >= 0 and found[key_a] != number:
+            others[key_a] = number
         if key_b >= 0 and found[key_b] == 0:
             found[key_b] = number
     return -1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from ngsgpu.errors import UsageError
@@ -23,6 +24,19 @@ SPECIES: Final = RANK_CODES["species"]
 GENUS: Final = RANK_CODES["genus"]
 FAMILY: Final = RANK_CODES["family"]
 ROOT: Final = RANK_CODES["root"]
+
+
+_ABOVE_DOMAINS: Final = re.compile(r"R[0-9]*|-?")
+_DOMAINS: Final = frozenset((2, 2157, 2759, 10239))
+"""NCBI's Bacteria, Archaea, Eukaryota and Viruses."""
+
+
+def kraken_code(code: str, taxid: int) -> str:
+    """The rank's code in a line of a Kraken report, but ``D`` for NCBI's domains.
+
+    Kraken 2 has no letter for their ranks since these are "domain" and "acellular root" (R1, R2).
+    """
+    return "D" if taxid in _DOMAINS and _ABOVE_DOMAINS.fullmatch(code) else code
 
 
 def rank_name(rank: int) -> str:

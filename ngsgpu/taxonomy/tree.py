@@ -15,13 +15,13 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ngsgpu.declared.limits import MAX_TAXID
+from ngsgpu.declared.numbers import whole_number
 from ngsgpu.errors import InputError
 from ngsgpu.io.output.manifest import REMEDY
 from ngsgpu.io.output.store import FileList, open_array, save_arrays, starts_are_valid
 from ngsgpu.jit import interpreted_if_small, njit
 from ngsgpu.taxonomy.ranks import RANKS, ROOT
-
-_ABOVE_TAXIDS: Final = 1 << 63
 
 
 def stated_taxid(value: str | int) -> int:
@@ -30,8 +30,8 @@ def stated_taxid(value: str | int) -> int:
     Raises:
         ValueError: it is no whole number, or larger than a taxid can be (int64).
     """
-    taxid = int(value)
-    if abs(taxid) >= _ABOVE_TAXIDS:
+    taxid = whole_number(str(value))
+    if abs(taxid) > MAX_TAXID:
         raise ValueError(f"{value} is too large for a taxid")
     return taxid
 
@@ -68,7 +68,7 @@ class Taxonomy:
 
     def index_of(self, taxid: int) -> int:
         """Number of a taxid's node, also of a merged one; -1 if there is none."""
-        if abs(taxid) >= _ABOVE_TAXIDS:
+        if abs(taxid) > MAX_TAXID:
             return -1
         return int(self.indices_of(np.array([taxid], dtype=np.int64))[0])
 

@@ -1,17 +1,23 @@
-"""Adapters of common kits, and sequencers with two colours, both as fastp 0.23.2 knows them.
+"""Adapters as fastp 0.23.2 knows them, for ``--fastp``; and sequencers with two colours.
 
 ``known_adapters.fa`` holds the adapters; most are from Stephen Turner's collection
-(https://github.com/stephenturner/adapters).
+(https://github.com/stephenturner/adapters). Without ``--fastp``, adapters are those that
+``ngsgpu.run.adapters`` finds.
 """
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from importlib.resources import files
 from typing import Final
 
-TWO_COLOURED: Final = (b"@NS", b"@NB", b"@NDX", b"@A0")
+TWO_COLOURED: Final = re.compile(rb"@(NS|NB|NDX|A0)")
 """How names of reads begin that are from NextSeq 500, 550 and 550Dx, or NovaSeq 6000."""
+
+_NEWER: Final = re.compile(rb"@(LH|VH|VL|MN|FS|SH)\w*:")
+"""The same of NovaSeq X, NextSeq 1000 and 2000, MiniSeq, iSeq and MiSeq i100, which fastp 0.23.2
+does not know; with the colon, since accession numbers of sequences begin with MN, too."""
 
 
 @cache
@@ -35,6 +41,6 @@ def may_be_known(begin: str) -> bool:
     return any(begin.startswith(known) or known.startswith(begin) for known in known_adapters())
 
 
-def is_two_coloured(name: bytes) -> bool:
+def is_two_coloured(name: bytes, *, as_fastp: bool) -> bool:
     """Whether a read is from a sequencer in which no signal reads as G, by its name with ``@``."""
-    return name.startswith(TWO_COLOURED)
+    return bool(TWO_COLOURED.match(name) or (not as_fastp and _NEWER.match(name)))

@@ -17,6 +17,10 @@ from ngsgpu.trim.rules import LOWEST
 LETTERS: Final = 8
 """Letters are told apart by their lowest three bits."""
 
+MOST_CYCLES: Final = 1 << 15
+"""Cycles that are counted one by one, as many as bases in the longest read on a GPU; the last of
+them stands for all that follow, too."""
+
 KMER: Final = 5
 _SHIFT: Final = 32
 MOST_INSERT: Final = 512
@@ -24,8 +28,9 @@ MOST_INSERT: Final = 512
 READS, LENGTHS, Q20, Q30 = range(4)
 """Totals of reads."""
 
-TRIMMED_READS, TRIMMED_BASES, CORRECTED_READS, CORRECTED_BASES, UNITS = range(5)
+TRIMMED_READS, TRIMMED_BASES, CORRECTED_READS, CORRECTED_BASES, UNITS, NO_INDEX = range(6)
 """Totals of a run."""
+TOTALS: Final = 6
 
 
 def _values() -> NDArray[np.int8]:
@@ -43,19 +48,22 @@ class ReadSums(NamedTuple):
 
     Attributes:
         letters: int64 [cycles, LETTERS], letters times 2 ** 32, and the sum of their qualities.
+        rest: int64 [2, LETTERS], letters behind ``MOST_CYCLES``, and the sum of their qualities.
         kmers: int64 [4 ** KMER], in the order A, T, C, G.
         totals: int64 [4].
     """
 
     letters: NDArray[np.int64]
+    rest: NDArray[np.int64]
     kmers: NDArray[np.int64]
     totals: NDArray[np.int64]
 
     @classmethod
-    def none(cls, cycles: int) -> Self:
+    def none(cls, longest: int) -> Self:
         """Counts of no reads of up to this many bases."""
         return cls(
-            np.zeros((cycles, LETTERS), dtype=np.int64),
+            np.zeros((min(longest, MOST_CYCLES), LETTERS), dtype=np.int64),
+            np.zeros((2, LETTERS), dtype=np.int64),
             np.zeros(4**KMER, dtype=np.int64),
             np.zeros(4, dtype=np.int64),
         )
@@ -80,7 +88,11 @@ class ReadCounts(NamedTuple):
     def of(cls, sums: ReadSums) -> Self:
         """Separate the counts of a task."""
         content = sums.letters >> _SHIFT
-        return cls(content, sums.letters - (content << _SHIFT), sums.kmers, sums.totals)
+        quality = sums.letters - (content << _SHIFT)
+        if len(content) == MOST_CYCLES:
+            content[-1] += sums.rest[0]
+            quality[-1] += sums.rest[1]
+        return cls(content, quality, sums.kmers, sums.totals)
 
     def plus(self, other: ReadCounts) -> ReadCounts:
         """The sum of both."""
@@ -93,7 +105,7 @@ class ReadCounts(NamedTuple):
 
     @property
     def cycles(self) -> int:
-        """Bases of the longest read."""
+        """Bases of the longest read, at most ``MOST_CYCLES``."""
         return int(np.count_nonzero(self.content.sum(axis=1)))
 
 
@@ -111,10 +123,16 @@ def count_read(read: Read, counts: ReadSums) -> None:
     begin, size = np.uintp(read.span[0]), np.uintp(read.span[1] - read.span[0])
     known = good = best = np.int64(0)
     kmer = np.uintp(0)
+    cycles = np.uintp(len(counts.letters))
     for cycle in range(size):
         letter, quality = read.bases[begin + cycle], read.qualities[begin + cycle]
         score = np.int64(quality) - LOWEST
-        counts.letters[cycle, np.uintp(letter & (LETTERS - 1))] += (1 << _SHIFT) + score
+        row = np.uintp(letter & (LETTERS - 1))
+        if cycle < cycles:
+            counts.letters[cycle, row] += (1 << _SHIFT) + score
+        else:
+            counts.rest[0, row] += 1
+            counts.rest[1, row] += score
         good += score >= 20
         best += score >= 30
         value = _VALUES[letter]
@@ -144,18 +162,18 @@ class Tally(NamedTuple):
     inserts: NDArray[np.int64]
 
     @classmethod
-    def none(cls, cycles: int, mates: int) -> Self:
+    def none(cls, longest: int, mates: int) -> Self:
         """Nothing, of reads of up to this many bases."""
 
         def of_both() -> tuple[ReadSums, ReadSums]:
-            return ReadSums.none(cycles), ReadSums.none(cycles if mates == 2 else 0)
+            return ReadSums.none(longest), ReadSums.none(longest if mates == 2 else 0)
 
         return cls(
             of_both(),
             of_both(),
             of_both(),
             np.zeros(RESULTS, dtype=np.int64),
-            np.zeros(5, dtype=np.int64),
+            np.zeros(TOTALS, dtype=np.int64),
             np.zeros((2, 4), dtype=np.int64),
             np.zeros(MOST_INSERT + 1, dtype=np.int64),
         )
@@ -173,7 +191,7 @@ class Counts:
         before: of first and second mates as they are in the files.
         after: of those that are kept.
         results: int64 [RESULTS], reads.
-        totals: int64 [5].
+        totals: int64 [TOTALS].
         poly_x: int64 [2, 4], reads and bases of tails of A, T, C and G.
         inserts: int64 [MOST_INSERT + 1], pairs by the length of their fragment, the last of those
             whose mates do not overlap.
@@ -184,7 +202,7 @@ class Counts:
     before: list[ReadCounts] = field(default_factory=_of_no_mates)
     after: list[ReadCounts] = field(default_factory=_of_no_mates)
     results: NDArray[np.int64] = field(default_factory=lambda: np.zeros(RESULTS, dtype=np.int64))
-    totals: NDArray[np.int64] = field(default_factory=lambda: np.zeros(5, dtype=np.int64))
+    totals: NDArray[np.int64] = field(default_factory=lambda: np.zeros(TOTALS, dtype=np.int64))
     poly_x: NDArray[np.int64] = field(default_factory=lambda: np.zeros((2, 4), dtype=np.int64))
     inserts: NDArray[np.int64] = field(
         default_factory=lambda: np.zeros(MOST_INSERT + 1, dtype=np.int64)

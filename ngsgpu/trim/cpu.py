@@ -14,6 +14,7 @@ from ngsgpu.trim.counts import (
     CORRECTED_BASES,
     CORRECTED_READS,
     MOST_INSERT,
+    NO_INDEX,
     TRIMMED_BASES,
     TRIMMED_READS,
     UNITS,
@@ -33,7 +34,7 @@ from ngsgpu.trim.cuts import (
 )
 from ngsgpu.trim.filters import MATE_FAILED, PASSED, REASONS, RESULTS, SHORT, result_of
 from ngsgpu.trim.overlap import Overlap, Words, correct, find_overlap, words_for
-from ngsgpu.trim.records import load, move_umi, put_record, room_for
+from ngsgpu.trim.records import behind_umi, lacks_index, load, move_umi, put_record, room_for
 from ngsgpu.trim.rules import NO_UMI, Rules
 
 KEPT1, KEPT2, UNPAIRED1, UNPAIRED2, FAILED = range(5)
@@ -141,8 +142,10 @@ def _trim_all(
         if paired:
             load(second, i, rules, read2)
             count_read(read2, tally.before[1])
-        umi = room.tag[:0]
+        umi, behind = room.tag[:0], np.int64(0)
         if rules.umi != NO_UMI:
+            behind = np.int64(behind_umi(first, second, paired, i, rules))
+            tally.totals[NO_INDEX] += lacks_index(first, second, paired, i, rules)
             umi = room.tag[: move_umi(first, second, paired, i, read1, read2, rules, room.tag)]
         left1, front1 = cut(read1, 0, rules)
         left2, front2 = cut(read2, 1, rules) if paired else (True, np.int64(0))
@@ -162,11 +165,13 @@ def _trim_all(
         is_written = not (len(duplicates) and duplicates[unit])
         if is_written:
             if paired:
-                _put_pair(first, second, i, read1, read2, result1, result2, umi, rules, room, done)
+                _put_pair(
+                    first, second, i, read1, read2, result1, result2, umi, behind, rules, room, done
+                )
             elif result == PASSED:
-                _put(KEPT1, first, i, read1, umi, PASSED, room, done)
+                _put(KEPT1, first, i, read1, umi, behind, PASSED, room, done)
             elif room.wanted[2]:
-                _put(FAILED, first, i, read1, umi, result, room, done)
+                _put(FAILED, first, i, read1, umi, behind, result, room, done)
         is_kept = is_written and result == PASSED
         _count_change(first, i, read1, is_kept, corrected, rules, tally.lost[0], tally.gained[0])
         if paired:
@@ -315,41 +320,44 @@ def _note(
 @njit(nogil=True, cache=True, forceinline=True)
 def _put(
     output: Integer, mates: Mates, i: Integer, read: Read, umi: NDArray[np.uint8],
-    reason: Integer, room: Room, sizes: NDArray[np.int64],
+    behind: Integer, reason: Integer, room: Room, sizes: NDArray[np.int64],
 ) -> None:  # fmt: skip
     """Write a record to an output."""
     text = REASON_BYTES[REASON_ENDS[reason] : REASON_ENDS[reason + 1]]
     for number, out in enumerate(room.outputs):
         if number == output:
-            sizes[number] = put_record(mates, i, read, umi, text, out, sizes[number])
+            sizes[number] = put_record(mates, i, read, umi, behind, text, out, sizes[number])
 
 
 @njit(nogil=True, cache=True, forceinline=True)
 def _put_pair(
     first: Mates, second: Mates, i: Integer, read1: Read, read2: Read, result1: Integer,
-    result2: Integer, umi: NDArray[np.uint8], rules: Rules, room: Room, sizes: NDArray[np.int64],
+    result2: Integer, umi: NDArray[np.uint8], behind: Integer, rules: Rules, room: Room,
+    sizes: NDArray[np.int64],
 ) -> None:  # fmt: skip
     """Write a pair, or what is left of it."""
     unpaired1, unpaired2, failed = room.wanted
     mate_failed = RESULTS
     if result1 == PASSED and result2 == PASSED:
-        _put(KEPT1, first, i, read1, umi, PASSED, room, sizes)
-        _put(KEPT1 if room.interleaved else KEPT2, second, i, read2, umi, PASSED, room, sizes)
+        _put(KEPT1, first, i, read1, umi, behind, PASSED, room, sizes)
+        _put(
+            KEPT1 if room.interleaved else KEPT2, second, i, read2, umi, behind, PASSED, room, sizes
+        )
     elif result1 == PASSED:
         if unpaired1:
-            _put(UNPAIRED1, first, i, read1, umi, PASSED, room, sizes)
+            _put(UNPAIRED1, first, i, read1, umi, behind, PASSED, room, sizes)
         elif failed:
-            _put(FAILED, first, i, read1, umi, mate_failed, room, sizes)
+            _put(FAILED, first, i, read1, umi, behind, mate_failed, room, sizes)
         if failed:
-            _put(FAILED, second, i, read2, umi, result2, room, sizes)
+            _put(FAILED, second, i, read2, umi, behind, result2, room, sizes)
     elif result2 == PASSED:
         if failed:
-            _put(FAILED, first, i, read1, umi, result1, room, sizes)
+            _put(FAILED, first, i, read1, umi, behind, result1, room, sizes)
         if unpaired2 or unpaired1:
             own = UNPAIRED2 if unpaired2 else UNPAIRED1
-            _put(own, second, i, read2, umi, PASSED, room, sizes)
+            _put(own, second, i, read2, umi, behind, PASSED, room, sizes)
         elif failed:
-            _put(FAILED, second, i, read2, umi, mate_failed, room, sizes)
+            _put(FAILED, second, i, read2, umi, behind, mate_failed, room, sizes)
     elif failed and not rules.as_fastp:
-        _put(FAILED, first, i, read1, umi, result1, room, sizes)
-        _put(FAILED, second, i, read2, umi, result2, room, sizes)
+        _put(FAILED, first, i, read1, umi, behind, result1, room, sizes)
+        _put(FAILED, second, i, read2, umi, behind, result2, room, sizes)

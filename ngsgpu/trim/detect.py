@@ -1,24 +1,33 @@
-"""The adapter in a sample of reads, found without knowing it, as fastp 0.23.2 finds it.
+"""The adapters that are not given, in the first reads.
 
-Reads that are longer than their fragments share what follows these. So a 10-mer that is far more
-frequent than the mean is a seed, if it is not repetitive: it is extended forwards and backwards as
-long as nearly all reads that have it agree. If the result begins with a known adapter, this is the
-one. Any other sequence is one only if in both directions few reads were left in the end, not if
-they differed: so an unknown adapter is found after fragments that are next to nothing (adapter
-dimers, amplicons look the same), but not after varied ones.
+They are those that ``ngsgpu.run.adapters`` finds in a sample, or with ``--fastp`` those that fastp
+0.23.2 finds, which looks for unknown ones as well, and takes the beginnings of amplicons for them.
+
+Reads that are longer than their fragments share what follows these. So for fastp a 10-mer that is
+far more frequent than the mean is a seed, if it is not repetitive: it is extended forwards and
+backwards as long as nearly all reads that have it agree. If the result begins with a known adapter,
+this is the one. Any other sequence is one only if in both directions few reads were left in the
+end, not if they differed: so an unknown adapter is found after fragments that are next to nothing
+(adapter dimers, amplicons look the same), but not after varied ones.
 
 Every threshold and tie is fastp's, whose 10-mers are ordered as numbers of the digits A, T, C, G.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ngsgpu.errors import UsageError
+from ngsgpu.io.text.pairs import Mates
+from ngsgpu.io.text.sample import ReadSample
 from ngsgpu.jit import Integer, njit
+from ngsgpu.run.adapters import find_adapters
+from ngsgpu.run.record import Batch
 from ngsgpu.trim.adapters import begin_of_known, may_be_known
 
 SAMPLE_READS: Final = 256 * 1024
@@ -59,6 +68,69 @@ def sample_size(lengths: NDArray[np.integer]) -> int:
     """How many of the first reads of a file are the sample, by the lengths of the reads."""
     before = np.cumsum(lengths, dtype=np.int64) - lengths
     return min(int(np.searchsorted(before, SAMPLE_BASES)), SAMPLE_READS)
+
+
+def is_enough(batches: Sequence[Batch], mate: int) -> bool:
+    """Whether batches have all reads that the adapter of first or second mates is detected from."""
+    lengths = [batch.mates[mate].seq_len for batch in batches]
+    reads, bases = sum(map(len, lengths)), sum(int(own.sum(dtype=np.int64)) for own in lengths)
+    return reads >= SAMPLE_READS or bases >= SAMPLE_BASES
+
+
+def detected(batches: Sequence[Batch], wanted: Sequence[bool], tail: int) -> tuple[str, str]:
+    """The adapters of first and second mates, each empty if there is none.
+
+    Args:
+        batches: the first reads.
+        wanted: whether each is looked for.
+        tail: not used.
+    """
+    sample, lengths = ReadSample(), [batch.mates[0].seq_len for batch in batches]
+    left = sample_size(np.concatenate(lengths)) if lengths else 0
+    for batch in batches:
+        count = min(left, len(batch.mates[0].seq_len))
+        sample.take_mates(batch.mates, count)
+        left -= count
+    return find_adapters(sample).sequences
+
+
+def detected_by_fastp(
+    batches: Sequence[Batch], wanted: Sequence[bool], tail: int
+) -> tuple[str, str]:
+    """The same as fastp finds them.
+
+    Args:
+        batches: the first reads.
+        wanted: whether each is looked for.
+        tail: last bases of every read that are ignored.
+
+    Raises:
+        UsageError: one has other letters than A, C, G and T.
+    """
+    found = ["", ""]
+    for mate in np.flatnonzero(wanted).tolist():
+        found[mate] = _of_mates([batch.mates[mate] for batch in batches], tail)
+        if set(found[mate]) - set("ACGT"):
+            raise UsageError(
+                "the adapter that was detected has other letters than A, C, G and T: "
+                f"{found[mate]}; give it with `adapter_sequence`{'_r2' * mate}, or "
+                "`disable_adapter_trimming`"
+            )
+    return found[0], found[1]
+
+
+def _of_mates(mates: list[Mates], tail: int) -> str:
+    """The adapter of a sample of reads."""
+    starts, shift = [], 0
+    for own in mates:
+        starts.append(own.seq_start + shift)
+        shift += len(own.data)
+    if not starts:
+        return ""
+    lengths = np.concatenate([own.seq_len for own in mates])
+    count = sample_size(lengths)
+    data = np.concatenate([own.data for own in mates])
+    return detect_adapter(data, np.concatenate(starts)[:count], lengths[:count], tail)
 
 
 def detect_adapter(

@@ -26,7 +26,7 @@ from ngsgpu.run.record_gpu import (
     output_bytes,
     record_arguments,
 )
-from ngsgpu.trim.counts import KMER, LETTERS, MOST_INSERT, Counts, ReadCounts
+from ngsgpu.trim.counts import KMER, LETTERS, MOST_INSERT, TOTALS, Counts, ReadCounts
 from ngsgpu.trim.cpu import FAILED, KEPT1, KEPT2, REASON_BYTES, REASON_ENDS, UNPAIRED1, UNPAIRED2
 from ngsgpu.trim.duplicates import CODES, Duplicates
 from ngsgpu.trim.filters import RESULTS
@@ -75,7 +75,7 @@ TRIMMED: Final = Struct(
 corrected (or 0), and whether the unit counts as kept."""
 
 _BEGUN: Final = 5
-SECTIONS: Final = (RESULTS, 5, 8, MOST_INSERT + 1, 2 * _BEGUN)
+SECTIONS: Final = (RESULTS, TOTALS, 8, MOST_INSERT + 1, 2 * _BEGUN)
 """Lengths of the counters: of ``Counts`` the results, totals, tails and inserts; of each mate
 adapters that lack 0 to 4 first bases."""
 

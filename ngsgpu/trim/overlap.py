@@ -18,6 +18,9 @@ _LOOKED_AT: Final = 50
 _STEP: Final = 8
 """Bases of a word."""
 
+_MOST_WORDS: Final = 1 << 15
+"""Words that are kept of a mate; overlaps that begin behind them are compared base by base."""
+
 _SEVENS: Final = np.uint64(0x7F7F7F7F7F7F7F7F)
 _EIGHTS: Final = np.uint64(0x8080808080808080)
 
@@ -57,9 +60,9 @@ class Words(NamedTuple):
     """Room for words of bases, from every base of a read on.
 
     Attributes:
-        first: uint64 [longest], of the first mate.
+        first: uint64 [longest, at most _MOST_WORDS], of the first mate.
         turned: uint8 [longest], the second mate turned back.
-        second: uint64 [longest], of that.
+        second: uint64, as many, of that.
     """
 
     first: NDArray[np.uint64]
@@ -70,10 +73,11 @@ class Words(NamedTuple):
 @njit(nogil=True, cache=True)
 def words_for(longest: int) -> Words:
     """Room for mates of up to ``longest`` bases."""
+    words = min(longest, _MOST_WORDS)
     return Words(
-        np.empty(longest, dtype=np.uint64),
+        np.empty(words, dtype=np.uint64),
         np.empty(longest, dtype=np.uint8),
-        np.empty(longest, dtype=np.uint64),
+        np.empty(words, dtype=np.uint64),
     )
 
 
@@ -83,7 +87,7 @@ def _fill(
 ) -> None:
     """Write the word that begins at each base; the last ones have letters before them, too."""
     word = np.uint64(0)
-    for i in range(length):
+    for i in range(min(length, len(out))):
         word = (word >> np.uint64(8)) | (np.uint64(bases[begin + i]) << np.uint64(56))
         if i >= _STEP - 1:
             out[i - _STEP + 1] = word
@@ -126,7 +130,7 @@ def _differences(
     most = min(rules.overlap_most, int(length * rules.overlap_share))
     # Unsigned indices are not looked at for being negative.
     here, there, step = np.uintp(start), np.uintp(begin), np.uintp(_STEP)
-    if length >= 2 * _STEP:
+    if length >= 2 * _STEP and max(start, begin) <= len(words.first) - 2 * _STEP:
         # Most overlaps differ too much in their first bases.
         found = _differing(words.first[here] ^ words.second[there])
         found += _differing(words.first[here + step] ^ words.second[there + step])

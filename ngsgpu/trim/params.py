@@ -169,7 +169,8 @@ class TrimParameters:
     )
     dont_eval_duplication: bool = flag("Do not count equal reads.")
     fastp: bool = flag(
-        "Write what fastp 0.23.2 writes: of pairs whose mates both fail, nothing to --failed-out."
+        "Write what fastp 0.23.2 writes: adapters, two-colour instruments and UMIs as it finds "
+        "them, and of pairs whose mates both fail nothing to --failed-out."
     )
 
     def __post_init__(self) -> None:

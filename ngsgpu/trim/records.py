@@ -19,8 +19,15 @@ _LF: Final = 10
 _CR: Final = 13
 _PLUS: Final = 43
 _SPACE: Final = 32
+_TAB: Final = 9
+_HASH: Final = 35
+_MINUS: Final = 45
+_SLASH: Final = 47
+_ONE: Final = 49
 _UNDERSCORE: Final = 95
 _PHRED64: Final = 64
+
+_IS_BASE: Final = np.isin(np.arange(256), np.frombuffer(b"ACGTNacgtn", dtype=np.uint8))
 
 _INDEX1, _INDEX2, _READ1, _READ2, _PER_INDEX, _PER_READ = range(1, len(UMI_PLACES))
 
@@ -52,9 +59,36 @@ def load(mates: Mates, i: Integer, rules: Rules, read: Read) -> None:
 
 
 @njit(nogil=True, cache=True)
+def _word_end(mates: Mates, i: Integer, at_tabs: bool) -> Integer:
+    """Where the first word of a name ends, which a tab may end as well as a space."""
+    at, end = mates.header_start[i], mates.header_end[i]
+    while at < end and mates.data[at] != _SPACE and not (at_tabs and mates.data[at] == _TAB):
+        at += 1
+    return at
+
+
+@njit(nogil=True, cache=True)
+def behind_umi(first: Mates, second: Mates, paired: bool, i: Integer, rules: Rules) -> Integer:
+    """Bytes of the first word of names that stay behind a UMI: numbers of mates as /1 and .2.
+
+    -1: as fastp, which knows neither these nor tabs.
+    """
+    if rules.as_fastp:
+        return -1
+    end = _word_end(first, i, True)
+    if end - first.header_start[i] < 2:
+        return 0
+    last, mark = first.data[end - 1], first.data[end - 2]
+    if paired:
+        # Names of mates are as long, and equal but for such a number.
+        return 2 if second.data[_word_end(second, i, True) - 1] != last else 0
+    return 2 if mark == _SLASH and (last == _ONE or last == _ONE + 1) else 0
+
+
+@njit(nogil=True, cache=True)
 def put_record(
-    mates: Mates, i: Integer, read: Read, umi: NDArray[np.uint8], reason: NDArray[np.uint8],
-    out: NDArray[np.uint8], at: Integer,
+    mates: Mates, i: Integer, read: Read, umi: NDArray[np.uint8], behind: Integer,
+    reason: NDArray[np.uint8], out: NDArray[np.uint8], at: Integer,
 ) -> Integer:  # fmt: skip
     """Append a record; return where the next goes.
 
@@ -62,15 +96,14 @@ def put_record(
         mates: where its names are.
         i: its number there.
         read: its bases and qualities.
-        umi: is put into the name before the first space.
+        umi: is put into the name.
+        behind: see ``behind_umi``.
         reason: is put behind the name, with a space between; empty: nothing is.
         out: where to write.
         at: the first byte there.
     """
     start, end = mates.header_start[i], mates.header_end[i]
-    split = start
-    while split < end and mates.data[split] != _SPACE:
-        split += 1
+    split = _word_end(mates, i, behind >= 0) - max(0, behind)
     out[at] = _AT
     at = put_bytes(out, at + 1, mates.data, start, split)
     at = put_bytes(out, at, umi, 0, len(umi))
@@ -124,7 +157,7 @@ def move_umi(
         at += 1
     begin = at
     if place in (_INDEX1, _PER_INDEX):
-        at = _put_first_index(first, i, out, at)
+        at = _put_index(first, i, 0, rules, out, at)
     if place in (_READ1, _PER_READ):
         at = _take(read1, rules, out, at)
     if paired:
@@ -132,10 +165,24 @@ def move_umi(
             out[at] = _UNDERSCORE
             at += 1
         if place in (_INDEX2, _PER_INDEX):
-            at = _put_last_index(second, i, out, at)
+            at = _put_index(second, i, 1, rules, out, at)
         if place in (_READ2, _PER_READ):
             at = _take(read2, rules, out, at)
+    if place == _PER_INDEX and not rules.as_fastp:
+        return 0 if at == begin + paired else at
     return 0 if at == begin and place not in (_PER_INDEX, _PER_READ) else at
+
+
+@njit(nogil=True, cache=True)
+def lacks_index(first: Mates, second: Mates, paired: bool, i: Integer, rules: Rules) -> bool:
+    """Whether a UMI is looked for in indices of names, of which one is not there."""
+    place = rules.umi
+    one, end = _index(first, i, 0)
+    lacks = place in (_INDEX1, _PER_INDEX) and one == end
+    if paired and place in (_INDEX2, _PER_INDEX):
+        one, end = _index(second, i, 1)
+        lacks = lacks or one == end
+    return bool(lacks)
 
 
 @njit(nogil=True, cache=True)
@@ -149,8 +196,55 @@ def _take(read: Read, rules: Rules, out: NDArray[np.uint8], at: Integer) -> Inte
 
 
 @njit(nogil=True, cache=True)
+def _put_index(
+    mates: Mates, i: Integer, number: int, rules: Rules, out: NDArray[np.uint8], at: Integer
+) -> Integer:
+    """Append the first (0) or last index of a name."""
+    if rules.as_fastp and number:
+        return _put_last_index(mates, i, out, at)
+    if rules.as_fastp:
+        return _put_first_index(mates, i, out, at)
+    begin, end = _index(mates, i, number)
+    return put_bytes(out, at, mates.data, begin, end)
+
+
+@njit(nogil=True, cache=True)
+def _index(mates: Mates, i: Integer, number: int) -> tuple[Integer, Integer]:
+    """Where the first (0) or last (1) index of a name begins and ends; nothing if there is none.
+
+    They stand behind the last colon (1:N:0:ACGT+TTGC) or # (0#ACGT/1), with a + or - between.
+    """
+    begin, end = mates.header_start[i], mates.header_end[i]
+    mark = end - 1
+    while mark >= begin and mates.data[mark] != _COLON and mates.data[mark] != _HASH:
+        mark -= 1
+    if mark < begin:
+        return end, end
+    first_end = start = -1
+    at = begin = mark + 1
+    while at < end:
+        letter = mates.data[at]
+        if letter in (_PLUS, _MINUS):
+            first_end = at if first_end < 0 else first_end
+            start = at + 1
+        elif not _IS_BASE[letter]:
+            break
+        at += 1
+    if (
+        at < end
+        and mates.data[at] != _SLASH
+        and mates.data[at] != _SPACE
+        and mates.data[at] != _TAB
+    ):
+        return end, end
+    if number == 0:
+        return begin, at if first_end < 0 else first_end
+    return begin if start < 0 else start, at
+
+
+@njit(nogil=True, cache=True)
 def _put_first_index(mates: Mates, i: Integer, out: NDArray[np.uint8], at: Integer) -> Integer:
-    """Append what stands behind the last colon of a name, up to a plus sign."""
+    """As fastp: append what stands behind the last colon of a name, up to a plus sign."""
     start, end = mates.header_start[i] - 1, mates.header_end[i]
     if end - start < _SHORTEST_NAME:
         return at
@@ -165,7 +259,7 @@ def _put_first_index(mates: Mates, i: Integer, out: NDArray[np.uint8], at: Integ
 
 @njit(nogil=True, cache=True)
 def _put_last_index(mates: Mates, i: Integer, out: NDArray[np.uint8], at: Integer) -> Integer:
-    """Append what stands behind the last colon or plus sign of a name."""
+    """As fastp: append what stands behind the last colon or plus sign of a name."""
     start, end = mates.header_start[i] - 1, mates.header_end[i]
     if end - start < _SHORTEST_NAME:
         return at

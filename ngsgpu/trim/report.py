@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import product
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -41,6 +41,7 @@ def report_of(
     adapters: tuple[str, str],
     version: str,
     command: str,
+    cuts: Mapping[str, Any],
 ) -> str:
     """The report of a run.
 
@@ -51,6 +52,7 @@ def report_of(
         adapters: of first and second mates; empty if there is none.
         version: of the program.
         command: the command line.
+        cuts: what is cut off reads besides adapters, which fastp does not say; empty: neither here.
     """
     mates = 2 if paired else 1
     before, after = counts.before[:mates], counts.after[:mates]
@@ -80,6 +82,8 @@ def report_of(
     for when, each in (("before", before), ("after", after)):
         for mate, own in enumerate(each, start=1):
             parts += [f'\t"read{mate}_{when}_filtering": {{', *_reads(own), "\t},"]
+    if cuts:
+        parts.append(f'\t"cuts": {json.dumps(cuts)},')
     return "\n".join(["{", *parts, f'\t"command": {json.dumps(command)}', "}"])
 
 

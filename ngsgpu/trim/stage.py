@@ -25,13 +25,14 @@ from ngsgpu.run.record import Batch, Made, RecordDriver, RecordStage, Task
 from ngsgpu.trim.adapters import is_two_coloured
 from ngsgpu.trim.counts import Counts, Tally
 from ngsgpu.trim.cpu import FAILED, KEPT1, KEPT2, UNPAIRED1, UNPAIRED2, Room, trim_records
-from ngsgpu.trim.detect import SAMPLE_BASES, SAMPLE_READS, detect_adapter, sample_size
+from ngsgpu.trim.detect import SAMPLE_BASES, detected, detected_by_fastp, is_enough
 from ngsgpu.trim.duplicates import Duplicates, table_bytes
 from ngsgpu.trim.outputs import TrimOutputs
 from ngsgpu.trim.params import AUTO, TrimParameters
+from ngsgpu.trim.records import lacks_index
 from ngsgpu.trim.report import report_of
 from ngsgpu.trim.rules import Rules, rules_of
-from ngsgpu.trim.stats import TrimStatistics
+from ngsgpu.trim.stats import TrimStatistics, cuts_of
 
 if TYPE_CHECKING:
     from ngsgpu.trim.gpu import TrimmingKernels, Wanted
@@ -90,7 +91,10 @@ def trim_files(
         stats=stats,
         also_read=[] if fasta is None else [fasta],
     )
-    return driver.run(stage)
+    statistics = driver.run(stage)
+    for warning in statistics.warnings():
+        logger.warning("%s", warning)
+    return statistics
 
 
 def plan_files(
@@ -164,17 +168,17 @@ class Trimming(RecordStage[TrimStatistics]):
         own = self._parameters
         looked_at: list[Batch] = []
         detects = [own.detects(self._paired, mate == 1) for mate in (0, 1)]
-        wanted = [mate for mate in (0, 1) if detects[mate]]
         for batch in batches:
             looked_at.append(batch)
-            if all(_is_enough(looked_at, mate) for mate in wanted):
+            if not any(detects) or all(
+                is_enough(looked_at, own) for own in range(len(batch.mates))
+            ):
                 break
         if looked_at:
-            self._two_colours = is_two_coloured(_first_name(looked_at[0].mates[0]))
-        self._adapters = (
-            self._adapter(0, detects[0], looked_at),
-            self._adapter(1, detects[1], looked_at),
-        )
+            name = _first_name(looked_at[0].mates[0])
+            self._two_colours = is_two_coloured(name, as_fastp=own.fastp)
+        if any(detects):
+            self._adapters = self._detected(looked_at, detects)
         self._rules = rules_of(
             own,
             paired=self._paired,
@@ -183,24 +187,34 @@ class Trimming(RecordStage[TrimStatistics]):
             others=self._others,
             is_64=self.phred_offset == 64,
         )
+        if looked_at and not own.fastp:
+            self._check_index(looked_at[0])
         if own.evaluates_duplication:
             self._duplicates = Duplicates(own.duplication_level)
         return chain(looked_at, batches)
 
-    def _adapter(self, mate: int, detects: bool, looked_at: list[Batch]) -> str:
-        """The adapter of first or second mates, which may have to be detected."""
-        if not detects:
-            return self._adapters[mate]
-        own = [batch.mates[mate] for batch in looked_at]
-        found = _detected(own, self._parameters.trim_tail1)
-        if set(found) - set("ACGT"):
-            raise UsageError(
-                f"the adapter that was detected has other letters than A, C, G and T: {found}; "
-                f"give it with `adapter_sequence`{'_r2' * mate}, or `disable_adapter_trimming`"
+    def _check_index(self, batch: Batch) -> None:
+        """Refuse reads of which already the first has no index in its name, if it is a UMI."""
+        first, second = batch.mates[0], batch.mates[-1]
+        if len(first.header_start) and lacks_index(first, second, self._paired, 0, self._rules):
+            raise InputError(
+                batch.lane.inputs[0],
+                f"the name {_first_name(first).decode('latin-1')} has no index of bases behind its "
+                "last colon or #",
+                f"`umi_loc` {self._parameters.umi_loc} needs one; see `umi_loc` for other places",
+                record=1,
+                line=1,
             )
-        of = f" of mates {mate + 1}" if self._paired else ""
-        logger.info("adapter%s: %s", of, found or "none detected")
-        return found
+
+    def _detected(self, looked_at: list[Batch], wanted: list[bool]) -> tuple[str, str]:
+        """The adapters of both mates, of which the wanted ones are looked for."""
+        find = detected_by_fastp if self._parameters.fastp else detected
+        found = find(looked_at, wanted, self._parameters.trim_tail1)
+        for mate in np.flatnonzero(wanted).tolist():
+            of = f" of mates {mate + 1}" if self._paired else ""
+            logger.info("adapter%s: %s", of, found[mate] or "none detected")
+        first, second = np.where(wanted, found, self._adapters).tolist()
+        return first, second
 
     def targets(self, lane: ReadFiles) -> Mapping[int, int]:
         """See ``RecordStage``."""
@@ -308,6 +322,7 @@ class Trimming(RecordStage[TrimStatistics]):
                 adapters=self._adapters,
                 version=f"0.23.2, by ngsgpu {__version__}",
                 command=self._command,
+                cuts={} if self._parameters.fastp else cuts_of(self._rules, self._paired),
             )
         ]
 
@@ -324,6 +339,7 @@ class Trimming(RecordStage[TrimStatistics]):
             },
             duplicates=counts.duplicates if self._duplicates is not None else None,
             two_colours=self._two_colours,
+            cuts=cuts_of(self._rules, self._paired),
         )
         statistics.count(counts)
         return statistics
@@ -339,27 +355,6 @@ def _first_name(mates: Mates) -> bytes:
     if len(mates.header_start) == 0:
         return b""
     return bytes(mates.data[mates.header_start[0] - 1 : mates.header_end[0]])
-
-
-def _is_enough(batches: list[Batch], mate: int) -> bool:
-    """Whether batches have all reads that an adapter is detected from."""
-    lengths = [batch.mates[mate].seq_len for batch in batches]
-    reads, bases = sum(map(len, lengths)), sum(int(own.sum(dtype=np.int64)) for own in lengths)
-    return reads >= SAMPLE_READS or bases >= SAMPLE_BASES
-
-
-def _detected(mates: list[Mates], tail: int) -> str:
-    """The adapter of a sample of reads."""
-    starts, shift = [], 0
-    for own in mates:
-        starts.append(own.seq_start + shift)
-        shift += len(own.data)
-    if not starts:
-        return ""
-    lengths = np.concatenate([own.seq_len for own in mates])
-    count = sample_size(lengths)
-    data = np.concatenate([own.data for own in mates])
-    return detect_adapter(data, np.concatenate(starts)[:count], lengths[:count], tail)
 
 
 def _sequences_of(fasta: str | Path | None) -> list[str]:

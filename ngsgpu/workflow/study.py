@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import fcntl
 import importlib.util
 import json
 import os
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from string import Template
 
-from ngsgpu.errors import InputError, UsageError
+from ngsgpu.errors import UsageError
 from ngsgpu.io.output.folder import write_tree
 from ngsgpu.workflow import workflow_root
 from ngsgpu.workflow.reads import Found, Lane, find_reads
+from ngsgpu.workflow.sheet import SHEET, new_sheet
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _LOCAL = "default"
@@ -25,20 +28,6 @@ _PROGRAMS = {
     "multiqc": "multiqc",
 }
 """Program that each step of the study needs besides ngsgpu."""
-RESERVED = frozenset(
-    (
-        "benchmarks",
-        "complete",
-        "databases",
-        "genomes",
-        "host",
-        "multiqc",
-        "sra",
-        "tables",
-        "versions",
-    )
-)
-"""What lies under results/ beside the folders of the samples (RESERVED of the workflow)."""
 
 
 @dataclass(frozen=True)
@@ -91,10 +80,24 @@ def init_study(
     conda = shutil.which("conda") is not None
     off = {step: own for step, own in _PROGRAMS.items() if not (conda or shutil.which(own))}
     texts = _profile(profile) | _config(folder, found.lanes, off)
-    if not force:
-        _check_new(folder, texts)
-    write_tree(folder, texts)
+    with _alone(folder):
+        if not force:
+            _check_new(folder, texts)
+        write_tree(folder, texts)
     return NewStudy(folder, found, off, _command(profile, conda=conda))
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Wait until no other run writes a study in this place."""
+    above = next(place for place in folder.absolute().parents if place.is_dir())
+    lock = os.open(above, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        with suppress(OSError):  # a file system without locks
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(lock)
 
 
 def _profile(name: str) -> dict[str, str]:
@@ -116,41 +119,10 @@ def _config(folder: Path, lanes: Iterable[Lane], off: Iterable[str]) -> dict[str
         name: Template((_TEMPLATES / source).read_text()).substitute(values)
         for name, source in templates.items()
     } | {
-        "config/samples.tsv": _sample_sheet(folder, lanes),
+        str(SHEET): new_sheet(folder, lanes),
         "config/databases.tsv": (shipped / "databases.tsv").read_text(),
         "config/README.md": (shipped / "README.md").read_text(),
     }
-
-
-def _sample_sheet(folder: Path, lanes: Iterable[Lane]) -> str:
-    rows = [["sample", "fastq_1", "fastq_2", "reference"]]
-    for lane in lanes:
-        if lane.sample in RESERVED:
-            raise InputError(
-                lane.first,
-                f"the workflow cannot have a sample '{lane.sample}', which it uses itself",
-                "rename the files",
-            )
-        files = [own for own in (lane.first, lane.second) if own]
-        rows.append([lane.sample, *(_path_in(folder, own) for own in files)])
-    return "".join("\t".join(row) + "\n" for row in rows)
-
-
-def _path_in(folder: Path, path: Path) -> str:
-    """A file as the sheet names it: from the study's directory if inside, otherwise in full."""
-    home = folder.resolve()
-    named = str(path.relative_to(home) if path.is_relative_to(home) else path)
-    if not named.isprintable() or '"' in named:
-        raise InputError(
-            path, "a sheet cannot hold this path, for its control character or quote", "rename it"
-        )
-    if "{" in named or "}" in named:
-        raise InputError(
-            path,
-            "Snakemake takes braces in a path for wildcards",
-            "rename the file or folder, or make a link to it",
-        )
-    return named
 
 
 def _check_new(folder: Path, texts: dict[str, str]) -> None:

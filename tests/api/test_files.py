@@ -119,6 +119,44 @@ def test_what_writers_refuse(tmp_path: Path) -> None:
         package.open([tmp_path / "o.fq"])  # type: ignore[call-overload]
 
 
+class _Bytes:
+    name, sequence, qualities = b"a", b"ACGT", b"IIII"
+
+
+class _Short:
+    name, sequence, qualities = "a", "ACGT", "II"
+
+
+BROKEN = [
+    _Bytes(), _Short(), package.Record("a", "A\0", "II"), package.Record("a", "\u00e9", "I"),
+    package.Record("a\rb", "A", "I"), package.Record("a\0", "A", "I"),
+    package.Record("\ud800", "A", "I"), package.Record("a", "A", " "),
+    package.Record("a", "A", "\u00e9"), package.Record("a", "\u0661", "I"),
+    package.Record("a", "X", "I"), package.Record("a" * ((1 << 20) + 1), "A", "I"), None,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("record", BROKEN, ids=range(len(BROKEN)))
+def test_records_that_no_reader_takes_are_not_written(tmp_path: Path, record: Any) -> None:
+    with pytest.raises(UsageError), package.open(tmp_path / "o.fq", mode="w") as out:
+        out.write(record)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_odd_records_that_readers_take(tmp_path: Path) -> None:
+    records = [
+        package.Record("\u00e9 \udcff x", "ACGUN.ry", "!~IIIIII"),
+        package.Record("", "", ""),
+    ]
+    with package.open(tmp_path / "o.fq.xz", mode="w") as out:
+        for record in records:
+            out.write(record)
+    assert list(package.open(tmp_path / "o.fq.xz")) == records
+    with package.open(tmp_path / "o.fsa.bz2", mode="w") as out:
+        out.write(package.Record("masked", "ACxxX"))
+    assert list(package.open(tmp_path / "o.fsa.bz2")) == [package.Record("masked", "ACxxX")]
+
+
 def test_corrections_are_applied(library: Path, tmp_path: Path) -> None:
     path = library / "1.fq"
     reads = list(package.open(path))

@@ -16,6 +16,7 @@ _COMMANDS: Final = (
     "classify", "classify", "classify partition", "classify-merge", "db add", "db remove",
     "db stats", "db stats", "db info", "db verify", "evaluate classification", "deplete", "deplete",
     "kmers union", "kmers dump", "kmers query", "kmers histo", "kmers info", "unitigs of counts",
+    "deplete-index union", "deplete-index diff", "deplete-index intersect", "deplete-index info",
     "index query", "index query", "index query bwa", "index query bwa", "index query of bwa's own",
     "index query of bwa's own", "train fit", "train export", "correct by forests",
 )  # fmt: skip

@@ -16,12 +16,14 @@ from pathlib import Path
 from typing import Final
 
 from tests.attack import (
+    chains,
     changes,
     changing,
     databases,
     disks,
     mutations,
     names,
+    servers,
     signals,
     soak,
     studies,
@@ -40,6 +42,9 @@ ATTACKS: Final[dict[str, Attack]] = {
     "name clashes": names.attack,
     "soak": soak.attack,
     "damaged studies": studies.attack,
+    "chains": chains.attack,
+    "killed chains": chains.kill,
+    "servers": servers.attack,
 }
 SHORT: Final = {
     "changed inputs": 300,
@@ -51,6 +56,9 @@ SHORT: Final = {
     "name clashes": 50,
     "soak": 60,
     "damaged studies": 30,
+    "chains": 40,
+    "killed chains": 10,
+    "servers": 6,
 }
 
 

@@ -120,7 +120,7 @@ def attack(arena: Arena, name: str, source: random.Random) -> Verdict:
         if ending.status == 0:
             problem = _used_whole(case) or _same_again(case, source)
             return Verdict(what, "used", problem)
-        allowed = (1, 2) if command.name == "report" else (2,)
+        allowed = (1, 2) if command.name.startswith("report") else (2,)
         problem = case.refused(ending, allowed)
         return Verdict(what, "refused", problem and f"{problem}: {ending.stderr[-300:]}")
 
@@ -161,6 +161,7 @@ def _used_whole(case: Case) -> str:
         "db build stats",
         "db add",
         "classify sheet",
+        "report of taxa",
     }:
         return f"no {sorted(missing)[0]}"
     name = case.command.name
@@ -270,6 +271,23 @@ def _classified(case: Case) -> str:
     return "" if len(lines) == len(inputs[0]) else f"{len(lines)} calls of {len(inputs[0])} reads"
 
 
+def _extracted(case: Case) -> str:
+    """Whether a pair is written for each call of a taxon, and there is a call for each."""
+    (table,) = (case.folder / "in" / name for name in ("calls.tsv", "named.txt")
+                if name in case.command.inputs)  # fmt: skip
+    rows = [line.rstrip(b"\r").split(b"\t") for line in table.read_bytes().split(b"\n")]
+    rows = [row for row in rows if row != [b""] and row[0] != b"read"]
+    taxids = [row[1] if table.suffix == ".tsv" else row[2].rpartition(b" ")[2][:-1] for row in rows]
+    inputs = _inputs(case)
+    if isinstance(inputs, str):
+        return inputs
+    if len(rows) != len(inputs[0]) or len({len(row) for row in rows}) > 1:
+        return f"{len(rows)} calls, some cut, of {len(inputs[0])} reads"
+    expected = sum(int(taxid) in (1, 2, 10, 11, 12) for taxid in taxids)
+    written = len(_outputs(case, "e1"))
+    return "" if written == expected else f"{written} pairs extracted of {expected}"
+
+
 def _database_whole(case: Case) -> str:
     status = case.run_verify()
     return "" if status == 0 else f"db verify: {status}"
@@ -282,5 +300,6 @@ _CHECKS: Final[dict[str, Callable[[Case], str]]] = {
     "kmers spectrum": _sampled_kmers_counted,
     "kmers count": _kmers_counted,
     "classify": _classified,
+    "extract": _extracted,
     "db": _database_whole,
 }

@@ -23,6 +23,7 @@ def few_commands(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(3600)  # with kernels to compile, and other work on the machine
 @pytest.mark.usefixtures("few_commands")
 def test_some_runs(tmp_path: Path) -> None:
     """Of a seed that draws each command, five forms of inputs, and a signal."""
@@ -36,6 +37,7 @@ def test_some_runs(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(3600)  # with kernels to compile, and other work on the machine
 @pytest.mark.usefixtures("few_commands")
 def test_wrong_outcomes_are_noticed(tmp_path: Path) -> None:
     watched = soak.Soak(tmp_path / "soak", "cpu", 60.0)
@@ -83,3 +85,19 @@ def test_a_process_that_hangs_shows_its_stacks() -> None:
     assert process.stderr is not None
     with process.stderr:
         assert b"most recent call first" in process.stderr.read()
+
+
+def test_runs_have_more_time_on_a_slow_machine() -> None:
+    """A run that takes as long as the first one does not hang, nor miss a signal."""
+    watched = soak.Soak.__new__(soak.Soak)
+    for seconds, limit, grace in ((0.5, 60.0, soak.GRACE), (20.0, 400.0, 40.0)):
+        watched.firsts = {"trim": soak.First({}, 0.1), "chain": soak.First({}, seconds)}
+        watched.suit(soak._arguments(["--limit", "60"]))
+        assert (watched.limit, watched.grace) == (limit, grace)
+
+
+def test_no_process_outlives_a_test_that_is_out_of_time() -> None:
+    process = subprocess.Popen(["sleep", "60"], start_new_session=True)
+    with pytest.raises(TypeError):
+        soak._watch(process, "no number", 0, 1.0)  # type: ignore[arg-type]
+    assert process.returncode == -signal.SIGKILL

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import random
 import shutil
 from collections.abc import Callable
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
+import pysam
 
 from ngsgpu.correct.forests.features import MOST_FEATURES
 from ngsgpu.correct.forests.forest import FEATURES
@@ -89,6 +91,8 @@ COMMANDS: Final = (
     Command("correct gz", "correct -q -t 2 -i IN/r1.fq.gz -o OUT/c1.fq.gz"),
     Command("correct zst", "correct -q -t 2 -i IN/r1.fq.zst -o OUT/c1.fq.zst"),
     Command("correct bam", "correct -q -t 2 -i IN/p.bam -o OUT/c1.fq"),
+    Command("correct cram", "correct -q -t 2 -i IN/a.cram --cram-reference IN/refs/g0.fna "
+            "-o OUT/c1.fq"),
     Command("correct stdin", "correct -q -t 1 -i - -o OUT/c1.fq", stdin="r1.fq"),
     Command("merge", "merge -q -t 2 -i IN/r1.fq -I IN/r2.fq -o OUT/m.fq --unmerged1 OUT/u1.fq "
             "--unmerged2 OUT/u2.fq --hist OUT/m.hist --ihist OUT/m.ihist --stats OUT/merge.json"),
@@ -109,6 +113,8 @@ COMMANDS: Final = (
             "-o OUT/both.idx --keep-kmers"),
     Command("deplete-index diff", "deplete-index diff -q -t 1 IN/kept1.idx IN/kept2.idx "
             "-o OUT/rest.idx"),
+    Command("deplete-index intersect", "deplete-index intersect -q -t 2 IN/kept1.idx IN/kept2.idx "
+            "-o OUT/shared.idx --keep-kmers"),
     Command("deplete-index info", "deplete-index info IN/kept1.idx", prints=True),
     Command("kmers spectrum", "kmers spectrum -t 1 --exact -i IN/r1.fq -o OUT/kmers.tsv"),
     Command("kmers count", "kmers count -q -t 2 -i IN/r1.fq -I IN/r2.fq -k 21 -o OUT/counts "
@@ -129,6 +135,8 @@ COMMANDS: Final = (
     Command("index bwa", "index build -q -t 2 IN/refs/g0.fna -o OUT/reference"),
     Command("index fm", "index build -q -t 2 --format fm IN/refs/g0.fna -o OUT/index"),
     Command("index query", "index query -q -t 2 IN/index -i IN/r1.fq -o OUT/matches.paf"),
+    Command("index query gz", "index query -q -t 1 IN/index -i IN/r1.fq.gz -i IN/p.bam "
+            "-o OUT/matches.paf --stats OUT/query.json"),
     Command("index query bwa", "index query -q -t 2 IN/ref -i IN/r1.fq -o OUT/matches.paf"),
     Command("index query of bwa's own", "index query -q -t 2 IN/bare -i IN/r1.fq "
             "-o OUT/matches.paf"),
@@ -148,6 +156,8 @@ COMMANDS: Final = (
             "--unclassified-out OUT/u1.fq.gz --unclassified-out2 OUT/u2.fq.gz"),
     Command("extract", "extract -q -t 2 -c IN/calls.tsv -i IN/r1.fq -I IN/r2.fq -d IN/db "
             "-o OUT/e1.fq -O OUT/e2.fq --taxon 1 --with-children --stats OUT/extract.json"),
+    Command("extract by Kraken's lines", "extract -q -t 2 -c IN/named.txt -i IN/r1.fq -I IN/r2.fq "
+            "-o OUT/e1.fq -O OUT/e2.fq --taxon 1,2,10,11,12"),
     Command("classify references", "classify -q -t 1 --references IN/refs --taxonomy IN/tax "
             "--map IN/map.tsv -i IN/r1.fq.gz -o OUT/calls.tsv"),
     Command("classify sheet", "classify -q -t 2 -d IN/db --samples IN/sheet.tsv "
@@ -171,6 +181,11 @@ COMMANDS: Final = (
     Command("evaluate classification", "evaluate classification --classified IN/calls.tsv "
             "--taxonomy IN/tax --truth IN/truth.tsv --references IN/db "
             "--json OUT/classification.json"),
+    Command("evaluate mapped cram", "evaluate mapped --reference IN/refs/g0.fna --alignments "
+            "IN/a.cram -i IN/r1.fq -I IN/r2.fq -o IN/c1.fq -O IN/c2.fq --json OUT/mapped.json"),
+    Command("evaluate Kraken's lines", "evaluate classification --classified IN/named.txt "
+            "--taxonomy IN/tax --composition IN/shares.tsv --references IN/map.tsv "
+            "--json OUT/classification.json"),
     Command("train extract", "train extract -t 1 --truth IN/truth.sam -i IN/r1.fq -I IN/r2.fq "
             "--group one --every 4 -o OUT/samples.npz"),
     Command("train fit", "train fit --trees 2 --leaves 4 IN/samples.npz -o OUT/forests.npz"),
@@ -179,8 +194,12 @@ COMMANDS: Final = (
             "-o OUT/c1.fq -O OUT/c2.fq"),
     Command("workflow init", "workflow init OUT/study"),
     Command("report", "report IN/study.json -o OUT/report.html"),
+    Command("report of taxa", "report IN/taxa.json -o OUT/report.html --tables OUT/tables "
+            "--methods OUT/methods.md --software OUT/software.yml"),
 )  # fmt: skip
 
+TABLES: Final = ("abundance", "coverage", "evidence")
+"""Tables of a classification that a report shows."""
 BY_NAME: Final = {command.name: command for command in COMMANDS}
 
 
@@ -224,7 +243,9 @@ def make_world(folder: Path, run: Callable[[list[str]], int | None]) -> None:
     (folder / "bare.sums").unlink()
     made("db build -q IN/refs -d IN/db --taxonomy IN/tax --map IN/map.tsv --partitions 2")
     made("classify -q -d IN/db -i IN/r1.fq -I IN/r2.fq -o IN/calls.tsv --report IN/report.txt")
-    made("classify -q -d IN/db -i IN/x2.fq --report IN/other.txt")
+    made("classify -q -d IN/db -i IN/x2.fq --report IN/other.txt --abundance IN/abundance.tsv "
+         "--coverage IN/coverage.tsv --evidence IN/evidence.tsv")  # fmt: skip
+    _write_named_calls(folder)
     for part in "01":
         made(f"classify -q -d IN/db --only-partition {part} -i IN/r1.fq -I IN/r2.fq "
              f"--candidates IN/{part}.cand")  # fmt: skip
@@ -238,6 +259,22 @@ def make_world(folder: Path, run: Callable[[list[str]], int | None]) -> None:
     )
 
 
+def _write_named_calls(folder: Path) -> None:
+    """The calls as Kraken 2 writes them with ``--use-names``, and a study and shares of taxa."""
+    rows = [line.split("\t") for line in (folder / "calls.tsv").read_text().splitlines()[1:]]
+    (folder / "named.txt").write_text(
+        "".join(
+            f"{'U' if row[1] == '0' else 'C'}\t{row[0]}\t{row[3]} (taxid {row[1]})\t100|100\t0:9\n"
+            for row in rows
+        )
+    )
+    (folder / "shares.tsv").write_text("taxid\tfraction\n11\t0.75\n12\t0.25\n")
+    files = {"report": "other.txt", **{own: f"{own}.tsv" for own in TABLES}}
+    study = {"schema": "ngsgpu.study", "schema_version": 2,
+             "samples": [{"name": "s", "files": {"classification": {"db": files}}}]}  # fmt: skip
+    (folder / "taxa.json").write_text(json.dumps(study) + "\n")
+
+
 def lay_out(world: Path, command: Command, folder: Path, *, exist_ok: bool = False) -> None:
     """Make the folders ``in``, ``out`` and ``tmp`` of a case, with copies of what is read."""
     for name in ("in", "out", "tmp"):
@@ -245,6 +282,8 @@ def lay_out(world: Path, command: Command, folder: Path, *, exist_ok: bool = Fal
     needed = set(command.inputs)
     if "sheet.tsv" in needed:
         needed |= {"r1.fq", "r2.fq", "r1.fq.gz"}
+    if "taxa.json" in needed:
+        needed |= {"other.txt", *(f"{own}.tsv" for own in TABLES)}
     if "study.json" in needed:
         needed |= {"correct.json", "merge.json", "kmers.tsv"}
     for name in needed:
@@ -306,6 +345,11 @@ def _write_reads(folder: Path, source: random.Random, genome: bytes) -> None:
         (folder / f"r{mate}.fq.zst").write_bytes(zstd_frames(b"".join(records)))
     (folder / "p.bam").write_bytes(bam(pairs_of(*map(_records, mates)), 5000))
     (folder / "truth.sam").write_bytes(b"".join(truth))
+    (folder / "g0.fna").write_bytes(b">g0\n" + genome + b"\n")
+    pysam.view(  # type: ignore[attr-defined]
+        "-C", "-T", str(folder / "g0.fna"), "-o", str(folder / "a.cram"), str(folder / "truth.sam"),
+        catch_stdout=False,
+    )  # fmt: skip
     (folder / "sheet.tsv").write_text(
         "sample\tfastq_1\tfastq_2\none\tr1.fq\tr2.fq\ntwo\tr1.fq.gz\t\n"
     )

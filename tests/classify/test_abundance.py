@@ -17,7 +17,30 @@ from ngsgpu.errors import UsageError
 from ngsgpu.taxonomy.ranks import NO_RANK, RANK_CODES, RANKS, rank_code
 from ngsgpu.taxonomy.tree import Taxonomy
 from tests.support.classify import trees
+from tests.support.classify.world import make_world
+from tests.support.commands import Commands
 from tests.support.properties import examples
+
+
+def test_reads_of_references_without_a_taxon_are_unknown(ngsgpu: Commands, tmp_path: Path) -> None:
+    """They were shared among the taxa that are there: 131 % in all."""
+    world, database, table = make_world(tmp_path), tmp_path / "db", tmp_path / "abundance.tsv"
+    built = ngsgpu(
+        "db", "build", *world.references, "-d", database, "--taxonomy", world.taxonomy,
+        "--map", world.map, "--kmer", 10, "--sketch", 8, "--window", 60, "--stride", 51, "-q",
+    )  # fmt: skip
+    assert built.status == 0, built.err
+    # Half of the genomes are random: 6 is of taxon 40, 7 of none.
+    starts = {6: range(300, 500, 10), 7: range(300, 400, 10)}
+    reads = [world.sequences[i][at : at + 100] for i, own in starts.items() for at in own]
+    fastq = world.fastq("own.fq", reads)
+    done = ngsgpu("classify", "-d", database, "-i", fastq, "--abundance", table, "-q")
+    assert done.status == 0, done.err
+    rows = [line.split("\t") for line in table.read_text().splitlines()[1:]]
+    percent = {row[2]: float(row[4]) for row in rows}
+    assert percent.pop("unclassified") == 0
+    assert sum(percent.values()) == pytest.approx(100, abs=0.001)
+    assert percent["unknown"] == pytest.approx(100 / 3, abs=0.001)
 
 
 def oracle(taxonomy: Taxonomy, direct: list[int], rank: int) -> dict[int, int]:

@@ -72,6 +72,23 @@ def test_simple_table(taxonomy: Taxonomy, tmp_path: Path) -> None:
     assert taxids(taxonomy, ["chr1 first"], path) == [562]
 
 
+def test_two_taxids_of_one_name_are_said(
+    taxonomy: Taxonomy, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "map.tsv"
+    report = '{"accession": "GCF_000000001.1", "organism": {"taxId": %d}}\n'
+    tables = {
+        "chr1\t562\nchr2\t2\nchr2\t2\nchr1\t623\n": "chr1",
+        report % 562 + report % 623: "GCF_000000001.1",
+    }
+    for text, name in tables.items():
+        path.write_text(text)
+        caplog.clear()
+        assert taxids(taxonomy, [name, "chr2"], path, files=[name, ""])[0] == 562
+        (said,) = (own.getMessage() for own in caplog.records)
+        assert f"1 names have several taxids, first '{name}' (562 and 623)" in said
+
+
 def test_assembly_summary(taxonomy: Taxonomy, tmp_path: Path) -> None:
     path = tmp_path / "assembly_summary.txt"
     path.write_text(

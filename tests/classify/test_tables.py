@@ -17,6 +17,7 @@ from ngsgpu.classify.outputs.reports import read_report, read_trees, sample_of_r
 from ngsgpu.classify.outputs.tree import CountedTree, count_tree
 from ngsgpu.cli import main
 from ngsgpu.errors import InputError
+from ngsgpu.report.sections.classification.files import read_composition
 from ngsgpu.taxonomy.ranks import RANK_CODES
 from ngsgpu.taxonomy.tree import Taxonomy
 from tests.support.classify import trees
@@ -172,6 +173,37 @@ def test_reports_of_kraken_2_have_two_columns_more(tmp_path: Path) -> None:
     assert (report.unclassified, report.direct) == (1, {1: 1})
 
 
+KRAKEN_2025 = """\
+ 96.77\t600\t0\tR\t1\troot
+ 96.77\t600\t0\tR1\t131567\t  cellular organisms
+ 96.77\t500\t0\tR2\t2\t    Bacteria
+ 96.77\t500\t0\tK\t3379134\t      Pseudomonadati
+ 96.77\t500\t500\tP\t1224\t        Pseudomonadota
+  9.00\t90\t90\t-\t2157\t    Archaea
+  1.00\t10\t10\t  \t2759\t    Eukaryota
+ 50.00\t40\t0\tR1\t10239\t  Viruses
+ 50.00\t40\t40\tR2\t2559587\t    Riboviria\x85\u2028x
+"""
+
+
+def test_domains_of_kraken_reports_since_2025(tmp_path: Path) -> None:
+    """Their ranks have no letters there; the lineage has the domain in place of the kingdom."""
+    path = tmp_path / "A.kreport"
+    path.write_text(KRAKEN_2025)
+    biom, reads = tmp_path / "A.biom", tmp_path / "reads.tsv"
+    assert main(["classify-table", str(path), "--biom", str(biom), "--reads", str(reads)]) == 0
+    rows = [line.split("\t") for line in reads.read_text().split("\n")]
+    domains = {row[2]: int(row[4]) for row in rows if row[0] == "domain"}
+    assert domains == {"Bacteria": 500, "Archaea": 90, "Eukaryota": 10, "Viruses": 40}
+    (phylum,) = (row for row in rows if row[0] == "phylum")
+    assert phylum[3] == "k__Bacteria;p__Pseudomonadota"
+    assert "k__Bacteria" in biom.read_text() and "k__Pseudomonadati" not in biom.read_text()
+    composition = read_composition(path)
+    codes = {taxon.name: taxon.code for taxon in composition.root.walk()}
+    assert {name for name, code in codes.items() if code == "D"} == set(domains)
+    assert "Riboviria\x85\u2028x" in codes
+
+
 @pytest.mark.parametrize(
     ("file", "sample"),
     [
@@ -192,6 +224,7 @@ def test_samples_are_named_after_their_files(file: str, sample: str) -> None:
         ("1.00\t1\t1\tS\t5\t    x\n", "line 1: its lines form no tree"),
         ("9.00\t1\t1\tR\t1\troot\n9.00\t1\t1\tR\t1\troot\n", "line 2: its lines form no tree"),
         ("9.00\t1\t-1\tR\t1\troot\n", "line 1: it is not a line"),
+        ("9.00\t1\t1_0\tR\t1\troot\n", "line 1: it is not a line"),
     ],
 )
 def test_damaged_reports_are_refused(tmp_path: Path, text: str, said: str) -> None:

@@ -368,3 +368,43 @@ def test_outputs_that_a_command_names_itself(tmp_path: Path) -> None:
     database = str(tmp_path / "link" / "db")
     assert cli.main(["db", "build", first, "-d", database, "-q"]) == 0
     assert cli.main(["db", "add", second, "-d", database, "-q"]) == 0
+
+
+FASTA = ">s\n" + "ACGTTGCAAGCTTACGGATCCATTAGCCATGCAAGTCAGTCATTACGGACTTAGC" * 9 + "\n"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "db thin -d DB --fraction 0.5 -o DB/x",
+        "db thin -d DB --fraction 0.5 -o link/below/x",
+        "db build r.fa -d DB/x",
+        "db plan r.fa -d DB/x",
+        "kmers count -i r.fa -o K/x",
+        "kmers count -i r.fa -o o --stats K/x",
+        "index build r.fa -o IDX/x",
+        "index build r.fa -o IDX/x --format fm",
+        "index query IDX -i r.fa -o IDX/x",
+        "deplete-index r.fa -o K/x",
+        "trim -i r.fq -o DB/targets-0001/x",
+        "merge -i r.fq --interleaved-in --flash-prefix DB/x",
+        "workflow init DB/x",
+    ],
+)
+def test_no_output_lies_in_a_database(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], words: str
+) -> None:
+    """Of whatever kind, and whether the command reads it or not."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "r.fa").write_text(FASTA)
+    (tmp_path / "r.fq").write_text("@a\nACGT\n+\nIIII\n")
+    for made in (
+        "db build r.fa -d DB", "kmers count -i r.fa -o K", "index build r.fa -o IDX --format fm",
+    ):  # fmt: skip
+        assert cli.main([*made.split(), "-q", "-t", "1"]) == 0
+    (tmp_path / "link").symlink_to("DB")
+    before = content(tmp_path)
+    capsys.readouterr()
+    assert cli.main(words.split()) == 2
+    assert "lies in the database" in capsys.readouterr().err
+    assert content(tmp_path) == before

@@ -40,7 +40,6 @@ HEAVY = (
     "rich",
     "jinja2",
     "cupy",
-    "pandas",
 )
 COMMANDS = sorted(cli.COMMANDS)
 

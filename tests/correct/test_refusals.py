@@ -86,9 +86,9 @@ def test_long_reads(tmp_path: Path, ngsgpu: Commands) -> None:
         ([], "no reads given; name them with -i"),
         (["-o", "x"], "no reads given"),
         (["-I", "2", "-O", "x"], "no reads given"),
-        (["-i", "1"], "-o must name 1 file for the 1 of -i, not 0"),
+        (["-i", "1"], "missing -o: name 1 file for the 1 of -i"),
         (["-i", "1", "-o", "x", "-o", "y"], "-o must name 1 file for the 1 of -i, not 2"),
-        (["-i", "1", "-I", "2", "-o", "x"], "-O must name 1 file for the 1 of -I, not 0"),
+        (["-i", "1", "-I", "2", "-o", "x"], "missing -O: name 1 file for the 1 of -I"),
         (["-i", "1", "-o", "x", "-O", "y"], "-O is given, but not -I"),
         (
             ["-i", "1", "-i", "2", "-i", "3", "-o", "x", "-o", "y"],

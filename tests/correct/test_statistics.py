@@ -229,3 +229,16 @@ def test_errors_kept_as_alleles_are_said(tmp_path: Path, ngsgpu: Commands) -> No
     document = read_json(stats)
     assert document["kept"]["nearly_all"] is True
     assert document["corrected"]["bases"] < document["kept"]["rare"]
+
+
+@pytest.mark.parametrize("reads", [b"", b"@r\nACG\n+\nIII\n"])
+def test_no_coverage_without_kmers(
+    tmp_path: Path, ngsgpu: Commands, backend: str, reads: bytes
+) -> None:
+    """Neither an empty file nor reads that are too short have a coverage of 1."""
+    path, stats = write(tmp_path / "r.fq", reads), tmp_path / "s.json"
+    words = ["correct", "-i", path, "-o", tmp_path / "o.fq", "--stats", stats, "--backend", backend]
+    done = ngsgpu(*words)
+    assert done.status == 0 and "coverage unknown" in done.err and "coverage 1.0" not in done.err
+    assert read_json(stats)["coverage"] == {"value": 0, "estimated": True, "suffices": False}
+    assert "coverage 30.0 (given)" in ngsgpu(*words, "--coverage", 30).err

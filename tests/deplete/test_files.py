@@ -215,7 +215,7 @@ def test_refusals(tmp_path: Path, index: Path, ngsgpu: Commands) -> None:
     assert "not the index of a host; give an index" in refused(ngsgpu, "-d", reads, *common)
     assert "--min-bases must be auto or 1" in refused(ngsgpu, "-d", index, *common, "-a", 0)
     assert "--min-share must be" in refused(ngsgpu, "-d", index, *common, "-r", 1.5)
-    assert "-o must name 1 file" in refused(ngsgpu, "-d", index, "-i", reads)
+    assert "missing -o: name 1 file" in refused(ngsgpu, "-d", index, "-i", reads)
     assert not out.exists()
 
 

@@ -122,6 +122,13 @@ def test_calls_of_all_programs(
         assert block.lines.score.tolist() == scores
 
 
+def test_names_that_begin_like_comments(taxonomy: Taxonomy, tmp_path: Path) -> None:
+    """Only MetaCache writes comments."""
+    path = write(tmp_path / "calls", OURS.replace("\nr1", "\n#r1"))
+    (block,) = read_calls(path, taxonomy)
+    assert (len(block.lines), block.lines.fields(0)[0]) == (4, "#r1")
+
+
 def test_metacache_names_that_two_taxa_have(tmp_path: Path) -> None:
     nodes = [
         (1, 1, "no rank", "root"),
@@ -142,7 +149,9 @@ def test_metacache_names_that_two_taxa_have(tmp_path: Path) -> None:
         ("", "it contains no calls"),
         ("# only\n", "it contains no calls"),
         ("\nr1\t562\n", "line 2: this is not the output of a known"),
-        ("C\tr1\t562\nC\tr2\n", "line 2: the line is not one of kraken's calls"),
+        ("C\tr1\t562\nC\tr2\n", "line 2: the line has 2 columns, the first one 3"),
+        (OURS + "r5\t562\n", "line 6: the line has 2 columns, the first one 8"),
+        ("C\tr1\t562\nC\tr2\t5_6_2\n", "line 2: the line is not one of kraken's calls"),
         ("C\tr1\t562\nC\tr2\tcoli\n", "line 2: the line is not one of kraken's calls"),
         ("read\ttaxid\nr1\t562\nr2\t\n", "line 3: the line is not one of ngsgpu's calls"),
         ("a\t|\tspecies:x\nb\t|\tx\n", "line 2: the line is not one of metacache's calls"),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,14 +18,8 @@ from ngsgpu.collectives import (
     sorted_shuffle,
 )
 from ngsgpu.device.gpus import visible_gpus
-from ngsgpu.device.plan import GpuMemory
 from ngsgpu.device.team import Team
 from ngsgpu.errors import DeviceError
-from ngsgpu.kmers import CountParameters, count_files, gpu_run, gpu_team
-from ngsgpu.run.options import RunOptions
-from tests.support.io.records import fasta, fastq, write
-from tests.support.kmers.histogram import histogram_of_files
-from tests.support.kmers.world import World
 
 TYPES = ("u1", "i2", "f4", "u8", "c16")
 
@@ -171,44 +163,3 @@ def test_shuffle(team: Team, dtype: str) -> None:
 def test_clear_errors() -> None:
     with pytest.raises(DeviceError, match="NCCL"):
         Exchange(team_of((0, 0)), way="nccl")
-
-
-@pytest.mark.parametrize("k", [31, 55, 127])
-@pytest.mark.parametrize("rows", [None, 3000, 40_000])
-def test_kmers_of_several_gpus(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, team: Team, k: int, rows: int | None
-) -> None:
-    """The same bytes as on the CPU: in memory, by passes, and by files where that is too small."""
-    plan = gpu_run.plan_counting
-    if rows is not None:
-        monkeypatch.setattr(
-            gpu_run,
-            "plan_counting",
-            lambda *given: replace(plan(*given), rows=rows),
-        )
-        monkeypatch.setattr(gpu_team, "joined_row_bytes", lambda *of_counts: 100_000)
-    exchange = Exchange(team) if len(team) > 1 else None
-    monkeypatch.setattr(gpu_run, "counting_team", lambda gpus: (team, exchange))
-    # The team may be one GPU several times, of which each plans with all that is free.
-    monkeypatch.setattr(gpu_run, "gpu_memory", lambda limit: GpuMemory(1 << 30, 1 << 30, 1 << 30))
-    world = World.of(len(team), 400)
-    paths = [
-        write(tmp_path / "1.fq", fastq(world.records * 20)),
-        write(tmp_path / "2.fa", fasta(world.records, width=37)),
-        write(tmp_path / "3.fq", b""),
-    ]
-    parameters = CountParameters(k)
-    histograms = []
-    for backend in ("cpu", "cuda"):
-        options = RunOptions(threads=3, backend=backend)  # type: ignore[arg-type]
-        count_files(paths, tmp_path / backend, parameters, phred_offset=33, options=options)
-        histograms.append(
-            histogram_of_files(
-                paths, parameters, beside=tmp_path / "h", phred_offset=33, options=options
-            )
-        )
-    for name in ("kmers.npy", "counts.npy", "manifest.json"):
-        own = [(tmp_path / backend / name).read_bytes() for backend in ("cpu", "cuda")]
-        assert own[0] == own[1]
-    assert np.array_equal(histograms[0][0], histograms[1][0])
-    assert histograms[0][1] == histograms[1][1]

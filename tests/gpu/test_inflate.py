@@ -12,8 +12,10 @@ import numpy as np
 import pytest
 
 from ngsgpu.errors import InputError
+from ngsgpu.io.compress import seek
 from ngsgpu.io.gpu import inflate, inflated_feed
 from ngsgpu.io.inputs import ReadFiles
+from ngsgpu.io.reread import open_again
 from ngsgpu.readset import ReadSet
 from tests.support.io.gzip_files import FLAWS, KINDS, fastq_text, gzip_file, member
 from tests.support.io.random_fastq import assert_equal_reads, read_on_host
@@ -64,34 +66,47 @@ def test_refuses_damage(flaw: str) -> None:
         inflated(FLAWS[flaw](data, rng), 1 << 18)
 
 
-def read(path: Path, keep: bool) -> ReadSet:
-    """Read a file on the GPU; what was kept of it is the text."""
+def read(path: Path, rng: random.Random) -> ReadSet:
+    """Read a file on the GPU; any part of it can be read again, in any order."""
     from ngsgpu.readset.gpu_read import read_to_device
 
     lanes = [ReadFiles((str(path),), (0,))]
-    found = read_to_device(lanes, threads=3, chunk_bytes=1 << 20, keep_bytes=(1 << 30) * keep)
+    found = read_to_device(lanes, threads=4, chunk_bytes=1 << 20, keep_bytes=1 << 30)
     assert found.layouts is not None
-    kept = found.layouts[0].files[0].kept
-    if keep:
-        assert kept is not None
-        assert b"".join(part.tobytes() for part in kept) == gzip.decompress(path.read_bytes())
-    else:
-        assert kept is None or not kept
+    (file,) = found.layouts[0].files
+    text = gzip.decompress(path.read_bytes())
+    assert file.size == len(text)
+    if file.takes_offsets:
+        reader = open_again(file, threads=1)
+        parts = [(0, len(text)), *(sorted(rng.choices(range(len(text)), k=2)) for _ in range(20))]
+        for start, end in parts:
+            data = np.empty(end - start, dtype=np.uint8)
+            reader.prepare(start, end)(data)
+            assert data.tobytes() == text[start:end]
+        reader.close()
     return found.reads.to_host()
 
 
-@pytest.mark.parametrize("keep", [False, True], ids=["not kept", "kept"])
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("long matches", "empty")])
 def test_reads_are_those_of_the_host(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, keep: bool
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     monkeypatch.setattr(inflated_feed, "BATCH_BYTES", 1 << 18)
     monkeypatch.setattr(inflated_feed, "_LEAST_BATCH", 1 << 16)
+    monkeypatch.setattr(seek, "SPACING", 100_000)
     data, _ = gzip_file(kind, random.Random(kind))
     path = tmp_path / "reads.fq.gz"
     path.write_bytes(data)
     expected = read_on_host([ReadFiles((str(path),), (0,))])
-    assert_equal_reads(read(path, keep), expected)
+    assert_equal_reads(read(path, random.Random(kind)), expected)
+
+
+def test_a_large_file_is_read_again_from_many_places(tmp_path: Path) -> None:
+    rng = random.Random(1)
+    path = tmp_path / "reads.fq.gz"
+    path.write_bytes(member(fastq_text(rng, 20_000) * 20))
+    expected = read_on_host([ReadFiles((str(path),), (0,))])
+    assert_equal_reads(read(path, rng), expected)
 
 
 def test_the_host_goes_on_where_the_gpu_gives_up(
@@ -109,7 +124,7 @@ def test_the_host_goes_on_where_the_gpu_gives_up(
     with pytest.raises(inflate.NotForGpuError):
         inflated(path.read_bytes(), 1 << 18)
     expected = read_on_host([ReadFiles((str(path),), (0,))])
-    assert_equal_reads(read(path, keep=True), expected)
+    assert_equal_reads(read(path, random.Random(1)), expected)
 
 
 @pytest.mark.parametrize("flaw", FLAWS)

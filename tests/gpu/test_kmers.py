@@ -14,6 +14,7 @@ import pytest
 
 from ngsgpu.errors import DeviceMemoryError, InputError
 from ngsgpu.kmers import CountParameters, count_files, gpu_run, open_database
+from ngsgpu.kmers.gpu_text import PackedText
 from ngsgpu.run.options import RunOptions
 from tests.support.io.records import fasta, fastq, write
 from tests.support.kmers.histogram import histogram_of_files
@@ -116,12 +117,44 @@ def test_memory_is_planned(tmp_path: Path, k: int) -> None:
         count_files([path], tmp_path / "db", options=RunOptions(backend="cuda", gpu_memory=4 << 20))
 
 
+@pytest.mark.parametrize("k", [21, 55, 127])
+@pytest.mark.parametrize("place", ["gpu", "host", "disk"])
+def test_letters_stay_where_there_is_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, k: int, place: str
+) -> None:
+    """The same bytes in many ranges of k-mers, wherever the blocks of letters are."""
+    world = World.of(k, 400)
+    paths = [
+        write(tmp_path / "1.fq", fastq(world.records * 40)),
+        write(tmp_path / "2.fa", fasta(world.records * 20, width=37)),
+        write(tmp_path / "3.fq.gz", gzip.compress(fastq(world.records))),
+    ]
+    texts = []
+
+    class Text(PackedText):
+        def __post_init__(self) -> None:
+            self.gpu_room = {"gpu": 1 << 30}.get(place, 0)
+            self.host_room = {"disk": 0}.get(place, 1 << 30)
+            texts.append(self)
+            super().__post_init__()
+
+    monkeypatch.setattr(gpu_run, "PackedText", Text)
+    plan = gpu_run.plan_counting
+    monkeypatch.setattr(
+        gpu_run,
+        "plan_counting",
+        lambda *given: replace(plan(*given), rows=40_000, block_words=9_000),
+    )
+    counted(tmp_path, paths, CountParameters(k), gpu_memory=64 << 20)
+    assert (texts[-1].on_disk > 0) == (place == "disk")
+
+
 @pytest.mark.parametrize("bits", [16, 32])
 @pytest.mark.parametrize("k", [11, 55])
 def test_counts_saturate(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, k: int, bits: Literal[16, 32]
 ) -> None:
-    """Also where runs are added up; wide counts go on, and histograms have them at their end."""
+    """Also of too many for a buffer; wide counts go on, and histograms have them at their end."""
     reads = b"".join(b"@r\n%s\n+\n%s\n" % (b"A" * 30_000, b"F" * 30_000) for _ in range(5))
     path = write(tmp_path / "1.fq", reads)
     parameters = CountParameters(k, count_bits=bits)

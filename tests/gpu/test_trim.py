@@ -18,7 +18,10 @@ from tests.support.trim.parameters import chosen
 from tests.support.trim.table import OF_PAIRS, OPTIONS, OUTPUTS, WITH_DUPLICATES, Files, written
 from tests.support.trim.world import ADAPTERS, odd_pairs, pairs
 
-COUNTED = ("reads", "bases", "adapters", "tails", "corrected", "duplicates", "two_colours")
+COUNTED = (
+    "reads", "bases", "adapters", "cuts", "tails", "corrected", "duplicates", "without_index",
+    "two_colours",
+)  # fmt: skip
 ALL = ("out1", "out2", "unpaired1", "unpaired2", "failed_out")
 
 

@@ -294,6 +294,33 @@ def test_cram_finds_its_reference(
     assert (tmp_path / "found").read_bytes() == (tmp_path / "expected").read_bytes()
 
 
+def test_reference_without_index(
+    aligned: tuple[Path, Path, bytes],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    ngsgpu: Commands,
+) -> None:
+    """Its folder may be one where nothing can be written, and gets nothing that nobody named."""
+    path, reference, text = aligned
+    folder = tmp_path / "references"
+    folder.mkdir()
+    reference.rename(folder / "r.fa")
+    monkeypatch.setenv("REF_PATH", str(tmp_path / "none"))
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "temporary"))
+    (tmp_path / "temporary").mkdir()
+    trim = ("trim", "-A", "-Q", "-L", "-i", path, "-o", tmp_path / "o.fq", "--cram-reference")
+    folder.chmod(0o500)
+    done = ngsgpu(*trim, folder / "r.fa")
+    folder.chmod(0o700)
+    assert done.status == 0, done.err
+    assert (tmp_path / "o.fq").read_bytes() == text
+    assert [own.name for own in folder.iterdir()] == ["r.fa"]
+    assert list((tmp_path / "temporary").iterdir()) == []
+    other = write(tmp_path / "other.fa", b">d\nACGT\n")
+    assert f"were not found in {other}; " in ngsgpu(*trim, other).err
+    assert "this is a directory" in ngsgpu(*trim, folder).err
+
+
 def test_damaged_cram(tmp_path: Path) -> None:
     whole = written_by_pysam(
         tmp_path / "reads.cram", pairs_of(reads(40), reads(40)), "wc"

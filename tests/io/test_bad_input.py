@@ -12,6 +12,7 @@ import pytest
 
 from ngsgpu.errors import InputError
 from ngsgpu.io.text.reader import ReadLimits, read_batches
+from ngsgpu.suffix.fasta import read_codes
 from tests.support.io.records import (
     Record,
     bgzf,
@@ -215,6 +216,78 @@ def test_bgzf_blocks_that_lie_about_their_sizes(tmp_path: Path, damage: str) -> 
         change = -1 if damage == "short" else 1
         data[end - 4 : end] = (len(GOOD) + change).to_bytes(4, "little")
     assert "damaged" in refused(write(tmp_path / "reads.fq.gz", data)).cause
+
+
+@pytest.mark.parametrize("zeros", [1, 17, 512, 3 << 20])
+@pytest.mark.parametrize("end_marker", [True, False])
+def test_zeros_behind_bgzf(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, zeros: int, end_marker: bool
+) -> None:
+    path = write(tmp_path / "reads.fq.gz", bgzf(GOOD, end_marker=end_marker) + bytes(zeros))
+    with caplog.at_level(logging.WARNING, logger="ngsgpu"):
+        assert records_of(read_batches(path)) == (reads(3), GOOD)
+    assert ("no BGZF end marker" in caplog.text) != end_marker
+    path = write(tmp_path / "reads.fq.gz", bgzf(GOOD) + bytes(zeros) + b"garbage after the data")
+    assert "damaged" in refused(path).cause
+
+
+@pytest.mark.parametrize("text", [
+    b">s\rACGT\rACGT\r",
+    b">s\rACGT\rACGT\r>t\rACGT",
+    b">s\r\nACGT\r\n>t\rACGT\r\n",
+    b">s\nACGT\n>t\rACGT\r>u\nACGT\n",
+    b">s\nACGT\rACGT\n",
+    b">s\rACGT\n",
+    b">" + b"s\rACGT\r" * (1 << 18),
+])  # fmt: skip
+@pytest.mark.parametrize("chunk_bytes", [7, 1 << 20])
+def test_carriage_returns_alone_in_fasta(tmp_path: Path, text: bytes, chunk_bytes: int) -> None:
+    error = refused(write(tmp_path / "mac.fa", text), chunk_bytes=chunk_bytes)
+    assert error.cause == "lines end with a carriage return alone (old Macintosh)"
+    assert read_codes(tmp_path / "mac.fa", 1, chunk_bytes=64) is None
+
+
+def test_x_is_an_ambiguous_base_of_fasta_alone(tmp_path: Path) -> None:
+    path = write(tmp_path / "masked.fa", b">s\nACGTxxxx\nXXACGT\n")
+    (batch,) = read_batches(path)
+    assert batch.seq_len.tolist() == [14]
+    found = read_codes(path, 1)
+    assert found is not None
+    assert found[1].runs.tolist() == [[4, 4, ord("x")], [8, 2, ord("X")]]
+    assert "'x'" in refused(write(tmp_path / "r.fq", b"@r\nACGx\n+\nIIII\n")).cause
+    protein = refused(write(tmp_path / "p.fa", b">p\nXMKLV\n"))
+    assert "'L' at position 4" in protein.cause
+    assert "protein" in protein.remedy
+
+
+@pytest.mark.parametrize("mark", [b"@", b">"])
+def test_header_that_is_too_long_at_its_true_limit(tmp_path: Path, mark: bytes) -> None:
+    header = mark + b"h" * ((1 << 20) + 1)
+    error = refused(write(tmp_path / "reads", header + b"\nACGT\n+\nIIII\n"))
+    assert "the header is longer than 1,048,576 bytes" in error.cause
+
+
+def test_fault_far_within_a_long_read(tmp_path: Path) -> None:
+    bases = b"A" * (3 << 20)
+    text = b"@r\n%b\n+\n%b \n" % (bases, b"I" * (len(bases) - 1))
+    assert "a space in the qualities" in refused(write(tmp_path / "reads.fq", text)).cause
+
+
+def test_reads_have_a_limit_of_their_own(tmp_path: Path) -> None:
+    limits = ReadLimits(read_bytes=100_000)
+    path = write(tmp_path / "reads.fq", fastq([Record(b"r", b"A" * 300_000, b"I" * 300_000)]))
+    assert "longer than 100,000 bytes" in refused(path, limits=limits, chunk_bytes=1000).cause
+    path = write(tmp_path / "reads.fa", fasta([Record(b"r", b"A" * 300_000, None)]))
+    (batch,) = read_batches(path, limits=limits, chunk_bytes=1000)
+    assert batch.seq_len.tolist() == [300_000]
+
+
+def test_record_just_below_the_limit(tmp_path: Path) -> None:
+    """It is looked at when the limit is reached, and not refused for what follows it."""
+    limits = ReadLimits(record_bytes=100_000)
+    records = [Record(b"r%d" % at, b"A" * 90_000, None) for at in range(3)]
+    path = write(tmp_path / "reads.fa", fasta(records))
+    assert sum(map(len, read_batches(path, limits=limits, chunk_bytes=1000))) == 3
 
 
 def test_record_that_is_too_long(tmp_path: Path) -> None:

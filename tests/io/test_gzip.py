@@ -18,6 +18,8 @@ import pytest
 from ngsgpu.errors import InputError
 from ngsgpu.io.compress import gzip
 from ngsgpu.io.compress.gzip import GzipStream
+from ngsgpu.io.compress.members import member_start
+from ngsgpu.io.compress.pieces import MOST_MEMBERS, IrregularError, inflate
 from ngsgpu.io.compress.source import Source
 
 CHUNK = 1 << 14
@@ -194,6 +196,17 @@ def test_what_follows(tmp_path: Path, end: bytes) -> None:
     path = write(tmp_path, packed("one member") + end)
     assert read(path, 4) == read(path, 1)
     assert read(path, 4)[1]
+
+
+def test_many_small_members_are_inflated_one_after_the_other(tmp_path: Path) -> None:
+    """Each would take as much memory and time as a piece."""
+    data = memoryview(standard.compress(b"", mtime=0) * (MOST_MEMBERS + 2))
+    start = member_start(data, 0)
+    assert start is not None
+    with pytest.raises(IrregularError):
+        inflate(data, 8 * start, None, b"")
+    path = write(tmp_path, bytes(data) + packed("one member"))
+    assert read(path, 4) == read(path, 1) == (reads(), "")
 
 
 def test_pipe(tmp_path: Path) -> None:

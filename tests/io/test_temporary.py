@@ -7,14 +7,19 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import ngsgpu
 from ngsgpu.io.output import places
-from ngsgpu.io.output.atomic import write_texts
+from ngsgpu.io.output.atomic import AtomicFile, write_texts
+from ngsgpu.io.output.folder import AtomicFolder
 from ngsgpu.io.output.places import take_place, temporary_name
-from ngsgpu.io.output.temporary import remove_stale, temporary_file, temporary_folder
+from ngsgpu.io.output.store import ArrayFile
+from ngsgpu.io.output.temporary import open_private, remove_stale, temporary_file, temporary_folder
 from ngsgpu.io.output.writer import OutputSet
 from tests.support.interruption import interrupted_everywhere
 
@@ -217,3 +222,50 @@ def test_a_signal_at_any_moment_leaves_the_old_folder_or_the_new_one(
         assert found in ({"place/file": "old"}, {"place/file": "new"}), folder
         outcomes.add(found["place/file"])
     assert outcomes == {"old", "new"}
+
+
+def mode(path: Path) -> int:
+    return path.stat().st_mode & 0o777
+
+
+@pytest.fixture
+def no_mask() -> Iterator[None]:
+    before = os.umask(0)
+    yield
+    os.umask(before)
+
+
+@pytest.mark.usefixtures("no_mask")
+def test_what_is_temporary_is_its_users_alone(tmp_path: Path) -> None:
+    """Folders and files, arrays and what functions return; not what lies beside."""
+    with temporary_folder(tmp_path / "place") as folder:
+        write_texts({folder / "text": "a"})
+        with AtomicFolder(folder / "inside") as inside:
+            ArrayFile(inside.place, "array", np.uint8, (3,)).put(0, np.zeros(3, np.uint8))
+            found = [folder, folder / "text", inside.place / "array.npy"]
+            with open(folder / "own", "wb", opener=open_private):
+                found.append(folder / "own")
+            assert {path: mode(path) & 0o077 for path in found} == dict.fromkeys(found, 0)
+    write_texts({tmp_path / "text": "a"})
+    assert mode(tmp_path / "text") == 0o666
+    records = [ngsgpu.Record("a", "ACGT" * 9, "IIII" * 9)] * 3
+    with ngsgpu.trim(records, backend="cpu") as result:
+        place = result._folder.path
+        found = [place, *place.rglob("*")]
+        assert {path: mode(path) & 0o077 for path in found} == dict.fromkeys(found, 0)
+
+
+@pytest.mark.usefixtures("no_mask")
+def test_outputs_have_no_more_rights_than_what_they_replace(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From the first moment: who has opened a file reads what is written later."""
+    target = tmp_path / "secret"
+    target.touch(0o600)
+    monkeypatch.setattr(os, "fchmod", lambda *_: None)
+    with AtomicFile(target) as file:
+        assert [mode(path) for path in tmp_path.iterdir()] == [0o600, 0o600]
+        file.commit()
+    (tmp_path / "folder").mkdir(0o700)
+    with AtomicFolder(tmp_path / "folder") as folder:
+        assert mode(folder.place) == 0o700

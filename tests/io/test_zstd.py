@@ -137,6 +137,18 @@ def test_long_mode_is_refused_with_the_command(tmp_path: Path) -> None:
     assert "--long=31" in error.remedy
 
 
+def test_long_mode_of_one_segment_is_refused_too(tmp_path: Path) -> None:
+    """The ``zstd`` program writes one if it knows the size, which is the window then."""
+    size = (200 << 20).to_bytes(4, "little")
+    path = write(tmp_path / "reads.zst", module.MAGIC + bytes([0xA4]) + size + bytes(20))
+    error = refused(path)
+    assert "long mode, with a window of 200 MiB" in error.cause
+    assert "zstd -d --long=31" in error.remedy
+    size = (1 << 62).to_bytes(8, "little")
+    path = write(tmp_path / "reads.zst", module.MAGIC + bytes([0xE4]) + size + bytes(20))
+    assert "damaged" in refused(path).cause
+
+
 @pytest.mark.parametrize("level", [1, 3, 12])
 def test_output_is_that_of_any_number_of_threads(tmp_path: Path, level: int) -> None:
     source = random.Random(1)

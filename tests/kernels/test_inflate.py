@@ -21,7 +21,10 @@ import pytest
 
 from ngsgpu.device.cuda.compiler import ROOT, included
 from ngsgpu.device.cuda.structs import SUFFIX
+from ngsgpu.io.compress import seek
+from ngsgpu.io.compress.seek import Checkpoints, SeekingReader
 from ngsgpu.io.gpu import inflate
+from ngsgpu.io.gpu.inflated_feed import InflatedFeed
 from tests.support.io.gzip_files import FLAWS, KINDS, gzip_file
 
 SOURCE = Path(__file__).with_name("inflate.cpp")
@@ -116,8 +119,10 @@ def _sum_sections(
         sums[i] = ~zlib.crc32(piece, ~int(initial[i]) & 0xFFFFFFFF) & 0xFFFFFFFF
 
 
-def inflated(data: bytes, batch_bytes: int, piece_bytes: int) -> bytes:
-    """The text of a file that comes in pieces."""
+def inflated(
+    data: bytes, batch_bytes: int, piece_bytes: int, noted: Checkpoints | None = None
+) -> bytes:
+    """The text of a file that comes in pieces; notes places from which it can be read again."""
     inflater = inflate.Inflater(batch_bytes)
     text = FAKE_CUPY.empty(inflate.text_room(batch_bytes) + 1, np.uint8)
     found = []
@@ -127,6 +132,9 @@ def inflated(data: bytes, batch_bytes: int, piece_bytes: int) -> bytes:
         more = True
         while more:
             size, more = inflater.inflate(text)
+            feed: Any = SimpleNamespace(_checkpoints=noted, _offset=sum(map(len, found)))
+            if noted is not None:
+                InflatedFeed._note(feed, inflater.places, text)
             found.append(text[:size].tobytes())
     inflater.finish()
     return b"".join(found)
@@ -140,6 +148,30 @@ def test_inflates_as_zlib(kind: str, seed: int) -> None:
     for batch_bytes in (1 << 18, 1 << 20):
         piece_bytes = rng.choice([batch_bytes, batch_bytes // 3])
         assert inflated(data, batch_bytes, piece_bytes) == text
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_any_part_is_inflated_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    """From the places that were noted on the GPU, by the host."""
+    monkeypatch.setattr(seek, "SPACING", 50_000)
+    rng = random.Random(kind)
+    data, text = gzip_file(kind, rng)
+    path = tmp_path / "text.gz"
+    path.write_bytes(data)
+    noted = Checkpoints()
+    assert inflated(data, 1 << 20, 1 << 19, noted) == text
+    places = noted.found(len(text))
+    if not text or not places:
+        return
+    reader = SeekingReader(str(path), places, len(text))
+    parts = [(0, len(text)), *(sorted(rng.choices(range(len(text)), k=2)) for _ in range(20))]
+    for start, end in parts:
+        part = np.empty(end - start, dtype=np.uint8)
+        reader.fill(part, start)
+        assert part.tobytes() == text[start:end]
+    reader.close()
 
 
 @pytest.mark.parametrize("flaw", FLAWS)

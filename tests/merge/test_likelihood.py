@@ -112,6 +112,34 @@ def test_pairs_that_do_not_overlap_stay_pairs(tmp_path: Path) -> None:
     assert statistics.pairs["dissimilar"] >= 3990
 
 
+def test_pairs_whose_reads_both_end_in_a_repeat_stay_pairs(tmp_path: Path) -> None:
+    """However many copies lie between them; fragments with the whole repeat are merged."""
+    rng = random.Random(8)
+    apart, merged = [], []
+    for period in range(3, 40):
+        unit = "".join(rng.choices("ACGT", k=period))
+        for left, between, right in ((2 * period + 5, 30, 2 * period + 3), (95, 9, 60)):
+            before, after = fragments(rng, [100 - left, 100 - right])
+            repeat = (unit * 100)[: left + between + right]
+            apart.append(pair_of(before + repeat + after, (100, 100), rng, 0))
+        before, after = fragments(rng, [50, 50])
+        merged.append(pair_of(before + (unit * 20)[:40] + after, (100, 100), rng, 0))
+    usual = [pair_of(own, (100, 100), rng) for own in fragments(rng, [250, 160] * 200)]
+    alone, _ = merge(tmp_path, [*usual, *apart])
+    both, _ = merge(tmp_path, [*usual, *merged])
+    assert alone.pairs["merged"] == 200
+    assert both.pairs["merged"] - 200 == len(merged)
+
+
+def test_pairs_of_low_complexity_stay_pairs(tmp_path: Path) -> None:
+    """What is equal where most bases are the same one is equal by chance."""
+    rng = random.Random(9)
+    usual = [pair_of(own, (100, 100), rng) for own in fragments(rng, [250, 160] * 200)]
+    low = ["".join(rng.choices("ACGT", weights=[85, 10, 3, 2], k=300)) for _ in range(400)]
+    statistics, _ = merge(tmp_path, [*usual, *(pair_of(own, (100, 100), rng) for own in low)])
+    assert statistics.pairs["merged"] == 200
+
+
 def test_repeats_are_left_alone(tmp_path: Path) -> None:
     """Short tandem repeats fit at many places, copies of a repeat differ."""
     rng = random.Random(4)

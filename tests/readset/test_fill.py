@@ -85,6 +85,19 @@ def test_neighbours_of_unknown_bases_are_asked_when_they_are_known(backend: str)
     assert filled([hidden, genome, genome], backend)[0] == genome
 
 
+@pytest.mark.parametrize("length", [8, 11, 14, 40, 64, 70])
+def test_runs_are_filled_from_both_ends(backend: str, length: int) -> None:
+    """Also one of them among many single unknown bases; of 70, the innermost stay."""
+    random = np.random.default_rng(5)
+    genome = random_genome(random, 200)
+    hidden = genome[:60] + "N" * length + genome[60 + length :]
+    singles = [genome[:at] + "N" + genome[at + 1 :] for at in range(40, 160)]
+    (known, *others) = filled([hidden, genome, genome, *singles], backend)
+    left = max(0, length - 64)
+    assert known == genome[:92] + "N" * left + genome[92 + left :] if left else known == genome
+    assert others == [genome] * 122
+
+
 @pytest.mark.parametrize(
     ("agree", "differ", "is_filled"), [(1, 0, False), (2, 0, True), (4, 1, True), (3, 1, False)]
 )

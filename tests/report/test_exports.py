@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 from pathlib import Path
 from typing import Any
@@ -56,10 +57,49 @@ def written_study(folder: Path, **changes: Any) -> Path:
     return write_json(folder / "study.json", document | changes)
 
 
-def exported(folder: Path) -> tuple[Path, str, dict[str, dict[str, str]]]:
+HOSTILE = [
+    '=HYPERLINK("http://evil.example","x")', "@SUM(1+1)*cmd|", "+cmd|' /C calc'!A0", "-1+1",
+    "<script>alert(1)</script>", "`<img src=x onerror=alert(1)>`", "[x](javascript:alert(1))",
+    "a: b # c", "\x1b]0;x", "\u2028\x85\U0001f9ec", "no", "&lt;b&gt;", '"\\',
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_names_are_neither_formulas_nor_markup(tmp_path: Path, name: str) -> None:
+    """A spreadsheet would compute such cells; Markdown passes HTML on."""
+    samples = [{"name": "a", "label": name, "files": {"correct": "a/correct.json"}}]
+    extras = {"assemble": {"kmers": name, "extra": name}, "correct": {"extra": name}}
+    tables, methods, versions = exported(
+        tmp_path, versions={"ngsgpu": "9.9.9", "spades": name, name: name}, config=extras,
+        samples=samples,
+    )  # fmt: skip
+    cells = [
+        cell
+        for table in tables.iterdir()
+        for row in csv.reader(io.StringIO(table.read_text()))
+        for cell in row
+    ]
+    assert any(name.strip()[:20] in cell for cell in cells)
+    assert not [
+        cell for cell in cells if cell.startswith(tuple("=+-@\t\r")) and not is_number(cell)
+    ]
+    assert "<script" not in methods and "<img" not in methods and "](j" not in methods
+    assert versions["Workflow"][name] == name
+    assert versions["assemble_extended"] == {"spades": name}
+
+
+def is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
+
+
+def exported(folder: Path, **changes: Any) -> tuple[Path, str, dict[str, dict[str, str]]]:
     """The folder of tables, the paragraph, and the versions of a study."""
     names = {name: str(folder / name) for name in ("tables", "methods.md", "software.yml")}
-    arguments = ["report", str(written_study(folder)), "-o", str(folder / "r.html")]
+    arguments = ["report", str(written_study(folder, **changes)), "-o", str(folder / "r.html")]
     for option, path in zip(("--tables", "--methods", "--software"), names.values(), strict=True):
         arguments += [option, path]
     assert main(arguments) == 0
@@ -194,7 +234,7 @@ def test_tables_over_inputs_are_refused(tmp_path: Path) -> None:
     assert not (tmp_path / "r.html").exists()
 
 
-def test_cells_hold_one_raw_number_each() -> None:
+def test_cells_hold_one_is_number_each() -> None:
     def pair(before: float | None, after: float | None, note: str = "") -> str:
         return words.change(words.count(before), words.count(after), note)
 

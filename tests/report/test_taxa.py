@@ -222,6 +222,11 @@ def test_files_that_are_not_there_are_said(results: Path, tmp_path: Path) -> Non
             COVERAGE + "a\tb\n",
             "line 5: this is not the coverage of a reference sequence",
         ),
+        (
+            "coverage.tsv",
+            COVERAGE + f"a.3\t562\tE. coli\t10\t1\t1\t1.0\t224\t{'9' * 30}\n",
+            "line 5: this is not the coverage of a reference sequence",
+        ),
     ],
 )
 def test_damaged_files_are_refused(results: Path, name: str, text: str, message: str) -> None:

@@ -272,18 +272,27 @@ def test_known_adapters() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "two_coloured"),
+    ("name", "by_fastp", "by_us"),
     [
-        (b"@NS500713:64:HFKJJBGXY:1:11101:20469:1097 1:N:0", True),
-        (b"@NB551068:1", True),
-        (b"@NDX550164:2", True),
-        (b"@A00111:22", True),
-        (b"@A10111:22", False),
-        (b"@M00176:17", False),
-        (b"@ND", False),
-        (b"@", False),
-        (b"", False),
+        (b"@NS500713:64:HFKJJBGXY:1:11101:20469:1097 1:N:0", True, True),
+        (b"@NB551068:1", True, True),
+        (b"@NDX550164:2", True, True),
+        (b"@A00111:22", True, True),
+        (b"@LH00123:9:22ABC:1:1101:1:1", False, True),
+        (b"@VH00123:5:AAAA", False, True),
+        (b"@VL00123:5:AAAA", False, True),
+        (b"@MN01365:5:AAAA", False, True),
+        (b"@FS10000899:5:AAAA", False, True),
+        (b"@SH00209:5:AAAA", False, True),
+        (b"@MN908947.3-1", False, False),
+        (b"@LHOTSE", False, False),
+        (b"@A10111:22", False, False),
+        (b"@M00176:17", False, False),
+        (b"@ND", False, False),
+        (b"@", False, False),
+        (b"", False, False),
     ],
 )
-def test_two_colours(name: bytes, two_coloured: bool) -> None:
-    assert is_two_coloured(name) == two_coloured
+def test_two_colours(name: bytes, by_fastp: bool, by_us: bool) -> None:
+    assert is_two_coloured(name, as_fastp=True) == by_fastp
+    assert is_two_coloured(name, as_fastp=False) == by_us

@@ -107,6 +107,56 @@ def test_refused(
     assert names(tmp_path) == before
 
 
+def test_one_file_for_both_unpaired_mates(
+    ngsgpu: Commands, tmp_path: Path, mates: list[Path]
+) -> None:
+    """Needs no second name."""
+    words = ["-i", mates[0], "-I", mates[1], "-o", "o.fq", "--unpaired1", tmp_path / "u.fq"]
+    done = ngsgpu("trim", *words, "--unpaired2", tmp_path / "u.fq")
+    assert done.status == 2 and "leave out --unpaired2" in done.error
+    assert not (tmp_path / "u.fq").exists()
+
+
+@pytest.mark.parametrize("words", [["-h", "t.html"], ["-ht.html"], ["--html", "t.html"]])
+def test_a_page_of_html_is_refused(
+    ngsgpu: Commands, tmp_path: Path, mates: list[Path], words: list[str]
+) -> None:
+    """The usual line of fastp does not print the help as if all were well."""
+    done = ngsgpu(
+        "trim", "-i", mates[0], "-o", tmp_path / "o.fq", *words, "-j", tmp_path / "j.json"
+    )
+    assert done.status == 2 and "page of HTML" in done.error and "-j" in done.error
+    assert not done.out and not (tmp_path / "o.fq").exists()
+    for alone in (["-h"], ["--help"], ["-i", mates[0], "-h"]):
+        done = ngsgpu("trim", *alone)
+        assert done.status == 0 and "Usage: ngsgpu trim" in done.out
+
+
+def test_every_cut_is_named(ngsgpu: Commands, tmp_path: Path, mates: list[Path]) -> None:
+    """In the summary and both JSON files; and that fastp's -t is no number of threads."""
+    report, stats = tmp_path / "j.json", tmp_path / "s.json"
+    words = [
+        "-i", mates[0], "-I", mates[1], "-j", report, "--stats", stats, "-t", 8, "-f", 2, "-F", 3,
+        "-5", "-r", "-g", "-x", "-b", 40, "-U", "--umi-loc", "per_index",
+    ]  # fmt: skip
+    cuts = {
+        "umi": "per_index", "front": [2, 3], "tail": [8, 8], "windows": ["front", "right"],
+        "poly_g": 10, "poly_x": 10, "longest": [40, 40],
+    }  # fmt: skip
+    said = (
+        "also cut: UMIs (per_index), the first 2 or, of second mates, 3 bases of each read, the "
+        "last 8 bases of each read, windows of low quality (front, right), tails of 10 or more G, "
+        "tails of 10 or more of one base, all behind 40 bases"
+    )
+    done = ngsgpu("trim", *words)
+    assert done.status == 0 and said in done.err
+    assert "--trim-tail1 8 cuts bases off the end of every read" in done.err
+    assert read_json(report)["cuts"] == read_json(stats)["cuts"] == cuts
+    done = ngsgpu("trim", *words, "-w", 2, "--fastp")
+    assert "off the end of every read, as fastp does" not in done.err
+    assert "cuts" not in read_json(report) and read_json(stats)["cuts"] == cuts
+
+
 def test_bad_input(ngsgpu: Commands, tmp_path: Path, mates: list[Path]) -> None:
     short = write(tmp_path / "a.fa", b">x\nACG\n")
     broken = write(tmp_path / "broken.fq", mates[0].read_bytes() + b"@x\nACGT\n+\nIII\n")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Literal
 
@@ -38,6 +38,8 @@ def test_same_reads(tmp_path: Path, backend: Literal["cpu", "cuda"], seed: int) 
     rng = random.Random(seed)
     parameters, made = chosen(rng), pairs(rng, 80)
     paired = rng.random() < 0.75
+    # As fastp, which detects no adapters in so few reads.
+    parameters = replace(parameters, fastp=not paired)
     units: list[tuple[Record, ...]] = [pair if paired else pair[:1] for pair in made]
     names = ["1.fq", "2.fq", "u1.fq", "u2.fq"] if paired else ["1.fq"]
     expected = texts_of(units, parameters)

@@ -188,7 +188,9 @@ CUDA = '--backend "${NGSGPU_BACKEND:-cuda}" --gpus'
         ("2", [], CPU),
         ("2", ["--resources", "gpu=8"], f"{CUDA} 2"),
         ("4", ["--resources", "gpu=2"], f"{CUDA} 2"),
-        ("2, method: spectrum", ["--resources", "gpu=8"], f"{CUDA} 1 --method spectrum"),
+        ("2, method: spectrum", ["--resources", "gpu=8"], f"{CUDA} 2 --method spectrum"),
+        ("auto", ["--resources", "gpu=8"], f"{CUDA} <TBD>"),
+        ("auto", [], CPU),
         ("2, method: spectrum", [], f"{CPU} --method spectrum"),
     ],
 )
@@ -200,6 +202,27 @@ def test_gpus_granted_choose_the_backend(
     result = snakemake("-n", "-p", *arguments, "--configfile", CONFIG, "more.yaml", "--", target)
     assert result.returncode == 0, result.stdout
     assert f"{options} --memory" in result.stdout
+
+
+@pytest.mark.parametrize(("granted", "given"), [(8, 3), (2, 2), (1, 1)])
+def test_auto_asks_for_more_gpus_for_large_samples(
+    snakemake: Snakemake, study: Path, granted: int, given: int
+) -> None:
+    """Those of a file that takes no room on the disk, but says to have 70 GB."""
+    sheet = study / "config" / "samples.tsv"
+    sheet.write_text("sample\tfastq_1\nlarge\tlarge.fq\nsmall\tsmall.fq\n")
+    for name, size in (("large", 70 * 10**9), ("small", 10**6)):
+        with (study / f"{name}.fq").open("wb") as file:
+            file.truncate(size)
+    settings = "correct: {gpu: auto}\ntrim: {enabled: false}\n"
+    (study / "more.yaml").write_text(settings)
+    for name, number in (("large", given), ("small", 1)):
+        target = f"results/{name}/correct/stats.json"
+        more = ["--resources", f"gpu={granted}", "--configfile", CONFIG, "more.yaml"]
+        result = snakemake("-n", "-p", *more, "--", target)
+        assert result.returncode == 0, result.stdout
+        (call,) = re.findall(r"ngsgpu correct .*", result.stdout)
+        assert f"{CUDA} {number}" in call
 
 
 def test_each_step_that_can_use_a_gpu_asks_for_one(snakemake: Snakemake) -> None:

@@ -63,6 +63,13 @@ rule dependent:
     params: guard=guard
     shell: "{{params.guard}} {{log:q}}; touch ran {{output}}"
 
+rule without:
+    input: first="nothing.gz"
+    output: "without.txt"
+    log: "logs/without.log"
+    params: guard=lambda wildcards, input, output: guarded(input, output, reads=[input.first])
+    shell: "{{params.guard}} {{log:q}}; touch ran {{output}}"
+
 rule binary:
     output: "binary.gz"
     log: "logs/binary.log"
@@ -90,6 +97,32 @@ def test_only_memory_and_time_are_tried_again(snakemake: Snakemake, study: Path)
     assert (study / "refused.txt").read_text() == ""
     assert (study / "binary.gz").read_bytes() == b"\x1f\x8b\0"
     assert sorted(path.name for path in (study / "logs").iterdir() if "tries" in path.name) == []
+
+
+@pytest.mark.parametrize(
+    ("content", "is_skipped"),
+    [
+        (b"", True),
+        (gzip.compress(b"") * 2, True),
+        (gzip.compress(b"@a\n"), False),
+        (gzip.compress(b"\0" * (1 << 20)), False),
+        (b"@a\n", False),
+        (gzip.compress(b"")[:-3], False),
+    ],
+    ids=["empty", "members", "line", "zeros", "plain", "cut"],
+)
+def test_programs_that_need_reads_are_skipped_without(
+    snakemake: Snakemake, study: Path, content: bytes, is_skipped: bool
+) -> None:
+    (study / "Snakefile").write_text(RULES)
+    (study / "nothing.gz").write_bytes(content)
+    result = snakemake("--cores", "1", "--", "without.txt", snakefile=study / "Snakefile")
+    assert result.returncode == 0, result.stdout
+    assert (study / "ran").exists() != is_skipped
+    note = study / "without.txt.skipped"
+    assert (note.read_text() if is_skipped else note.exists()) == (
+        "logs/without.log\nno reads\n" if is_skipped else False
+    )
 
 
 def test_a_file_that_is_asked_for_is_made_or_missing(snakemake: Snakemake, study: Path) -> None:
@@ -138,6 +171,30 @@ def test_cluster_job_leaves_trying_again_to_who_submitted_it(
     result = snakemake(*options, "--attempt", "3", "--", "memory.txt", snakefile=snakefile)
     assert result.returncode == 0, result.stdout
     assert "Cannot allocate memory" in (study / "memory.txt.failed").read_text()
+
+
+@pytest.mark.timeout(600)
+def test_blank_without_reads_does_not_fail_the_study(
+    snakemake: Snakemake, study: Path, tools: dict[str, str], tmp_path: Path
+) -> None:
+    """SPAdes refuses empty files; of a damaged one nobody knows what is in it."""
+    spades = (tmp_path / "bin/spades.py").read_text()
+    refuse = 'case "$*" in *blank*) echo "== Error ==  file is empty"; exit 21;; esac\n'
+    write_program(tmp_path / "bin/spades.py", spades.replace("while", refuse + "while", 1))
+    (study / "config/samples.tsv").write_text(
+        "sample\tfastq_1\tfastq_2\ngood\tdata/na12878_lane1_R1.fastq.gz\t\n"
+        "blank\tblank_1.fq.gz\tblank_2.fq.gz\n"
+    )
+    (study / "config/config.yaml").write_text("samples: config/samples.tsv\ndatasets: null\n")
+    for mate in (1, 2):
+        (study / f"blank_{mate}.fq.gz").write_bytes(gzip.compress(b""))
+    arguments = ("--cores", "2", "--workflow-profile", str(SNAKEFILE.parent / "profiles/default"))
+    result = snakemake(*arguments, env=tools)
+    assert result.returncode == 0, result.stdout
+    status = (study / "results/status.tsv").read_text()
+    assert not re.search(r"\tfailed\t", status), status
+    assert re.search(r"^blank\tcontigs/raw\tskipped\tno reads\t", status, re.MULTILINE), status
+    assert "Skipped: no reads" in (study / "results/report.html").read_text()
 
 
 @pytest.mark.timeout(600)

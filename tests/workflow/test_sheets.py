@@ -71,6 +71,23 @@ def test_accessions_become_the_files_that_are_fetched(sheets: Any, folder: Path)
     assert (samples["y"].first, samples["y"].second) == (["results/sra/ERR2.fastq.gz"], [])
 
 
+def test_alignments_have_both_mates(sheets: Any, folder: Path) -> None:
+    for name in ("a.bam", "b.CRAM", "c.bam"):
+        (folder / name).touch()
+    head = "sample\tfastq_1\tfastq_2\n"
+    samples = samples_of(sheets, head + "x\ta.bam\ta.bam\nx\tb.CRAM\tb.CRAM\ny\tc.bam\n")
+    assert (samples["x"].first, samples["x"].second) == (["a.bam", "b.CRAM"],) * 2
+    assert (samples["y"].first, samples["y"].second) == (["c.bam"], [])
+    for rows, said in (
+        ("x\ta.bam\tc.bam\n", "give 'a.bam' as fastq_2, too, if it holds pairs"),
+        ("x\ta_1.fq\tc.bam\n", "BAM and CRAM have both mates"),
+        ("x\ta.bam\ta.bam\nx\ta.bam\ta.bam\n", "'a.bam' is already in line 2"),
+        ("x\ta.bam\ta.bam\nx\ta_1.fq\ta_2.fq\n", "lanes of FASTQ, and of BAM or CRAM"),
+    ):
+        with pytest.raises(WorkflowError, match=said):
+            samples_of(sheets, head + rows)
+
+
 def test_names_like_numbers_and_missing_values_stay_names(sheets: Any, folder: Path) -> None:
     samples = samples_of(sheets, "sample\tfastq_1\n007\ta_1.fq\nNA\tb_1.fq\n")
     assert list(samples) == ["007", "NA"]

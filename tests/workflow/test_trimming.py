@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import json
+import lzma
 import random
 import shutil
 from pathlib import Path
@@ -11,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.adapters import Pair, pairs_of, random_genome, write_mates
+from tests.support.io.alignments import Alignment, bam
 from tests.support.workflow import Snakemake, jobs
 
 pytestmark = pytest.mark.slow
@@ -153,6 +156,39 @@ def test_trimmed_reads_and_such_that_cannot_be(
     assert ENGINES[engine] in (study / "logs/trim_reads/fasta.log").read_text()
     log = (study / "logs/find_adapters/cut.log").read_text()
     assert "cut.fq.gz: the gzip data end early" in log
+
+
+def test_what_commands_read_the_workflow_reads(snakemake: Snakemake, study: Path) -> None:
+    """Pairs and single reads of BAM, lanes in several compressions; fastp does not read them."""
+    rng = random.Random(4)
+    one, two = write_mates(study, pairs_of(rng, random_genome(rng, 20_000), 200))
+    texts = one.read_bytes(), two.read_bytes()
+    records = [
+        Alignment(lines[4 * i][1:].split(b"/")[0], flags, lines[4 * i + 1],
+                  bytes(own - 33 for own in lines[4 * i + 3]))
+        for i in range(200)
+        for flags, lines in zip((77, 141), (text.splitlines() for text in texts), strict=True)
+    ]  # fmt: skip
+    (study / "p.bam").write_bytes(bam(records))
+    (study / "s.bam").write_bytes(bam([own._replace(flags=4) for own in records[::2]]))
+    (study / "r1.fq.bz2").write_bytes(bz2.compress(texts[0]))
+    (study / "r2.fq.xz").write_bytes(lzma.compress(texts[1]))
+    (study / "own.tsv").write_text(
+        "sample\tfastq_1\tfastq_2\nfq\tr1.fq\tr2.fq\nbam\tp.bam\tp.bam\nsingle\ts.bam\t\n"
+        "packed\tr1.fq.bz2\tr2.fq.xz\n"
+    )
+    (study / "own.yaml").write_text("samples: own.tsv\n")
+    paired = [(own, mate) for own in ("fq", "bam", "packed") for mate in (1, 2)]
+    names = [f"results/{own}/trim/R{mate}.fastq.gz" for own, mate in paired]
+    names.append("results/single/trim/reads.fastq.gz")
+    done = snakemake("--cores", "2", "--configfile", "own.yaml", "--", *names)
+    assert done.returncode == 0, done.stdout
+    bases = [gzip.decompress((study / name).read_bytes()).splitlines()[1::4] for name in names]
+    assert bases[:2] == bases[2:4] == bases[4:6] and len(bases[0]) == len(bases[6]) == 200
+    for settings, said in (("engine: fastp", "p.bam"), ("enabled: false", "p.bam")):
+        config = ("--configfile", "own.yaml", "--config", f"trim={{{settings}}}")
+        done = snakemake("--dry-run", *config)
+        assert done.returncode == 1 and f"'{said}' is read by ngsgpu only" in done.stdout
 
 
 @needs_fastp

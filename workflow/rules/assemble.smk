@@ -24,7 +24,7 @@ rule assemble_reads:
         runtime=minutes_for("assemble"),
         gpu=0,
     params:
-        guard=guard,
+        guard=guard_reads,
         links=link_reads,
         reads=spades_reads,
         # Not {threads}: Snakemake may grant fewer, and the contigs must not depend on that.

@@ -53,7 +53,7 @@ rule assemble_skesa:
         runtime=minutes_for("assemble"),
         gpu=0,
     params:
-        guard=guard,
+        guard=guard_reads,
         links=link_reads,
         reads=skesa_reads,
         # Not {threads}: Snakemake may grant fewer, and the contigs must not depend on that.
@@ -87,7 +87,7 @@ rule assemble_megahit:
         runtime=minutes_for("assemble"),
         gpu=0,
     params:
-        guard=guard,
+        guard=guard_reads,
         links=link_reads,
         reads=megahit_reads,
         # Not {threads}: Snakemake may grant fewer, and the contigs must not depend on that.

@@ -93,7 +93,7 @@ rule assemble_extended:
         runtime=minutes_for("assemble"),
         gpu=0,
     params:
-        guard=guard,
+        guard=guard_reads,
         option=lambda wildcards: SPADES_OPTIONS[wildcards.use],
         # Not {threads}: Snakemake may grant fewer, and the contigs must not depend on that.
         threads=config["assemble"]["threads"],

@@ -10,6 +10,8 @@ TRIM = (
     'ngsgpu trim {params.reads} {params.trimmed} "${{options[@]}}"'
     " --disable_quality_filtering --dont_eval_duplication --report_title {wildcards.sample:q}"
     " --json {output.json:q} --threads {threads} {params.backend} {params.extra} 2> {log:q}"
+    # No read was left, as of a blank that is adapters alone; the log says so.
+    " || [ $? -eq 4 ]"
 )
 
 

@@ -20,6 +20,7 @@ import os
 import re
 import shutil
 import time
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from io import FileIO
@@ -35,6 +36,7 @@ from ngsgpu.io.output.folder import AtomicFolder
 from ngsgpu.io.output.manifest import MANIFEST, parse_json
 from ngsgpu.io.output.places import is_at
 from ngsgpu.io.output.temporary import forget, remove_if_stale, remove_temporary, second_name
+from ngsgpu.io.paths import check_apart
 
 logger = logging.getLogger("ngsgpu")
 
@@ -66,7 +68,9 @@ def check_place(path: str | Path, inputs: Sequence[str | Path] = ()) -> None:
     Raises:
         InputError: the directory contains anything other than a database, an input, or the current
             directory; or it is a file.
+        UsageError: it lies in a database.
     """
+    check_apart([path])
     check_inputs(path, inputs)
     place = Path(os.path.realpath(path))
     if place in Path.cwd().parents:
@@ -262,16 +266,8 @@ class HeldVersion:
     """
 
     def __init__(self, file: int) -> None:
-        self._file = file
-
-    def __del__(self) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Let go of the version."""
-        file, self._file = self._file, -1
-        if file >= 0:
-            os.close(file)
+        self.close: Final = weakref.finalize(self, os.close, file)
+        """Lets go of the version, once."""
 
 
 def hold_version(path: Path) -> HeldVersion | None:

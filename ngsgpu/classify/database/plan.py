@@ -37,11 +37,11 @@ from ngsgpu.classify.sketch.references import (
     read_reference,
 )
 from ngsgpu.device.memory import format_size
-from ngsgpu.errors import UsageError
+from ngsgpu.errors import InputError, UsageError
 from ngsgpu.io.paths import Paths, listed
 from ngsgpu.io.text.batch import printable
 from ngsgpu.run.options import RunOptions
-from ngsgpu.run.progress import Progress
+from ngsgpu.run.progress import Progress, say_short
 from ngsgpu.taxonomy.dump import load_taxonomy
 from ngsgpu.taxonomy.mapping import keys_of, map_targets
 from ngsgpu.taxonomy.ranks import RANK_CODES
@@ -82,6 +82,23 @@ def window_taxa(database: Database, number: int) -> WindowTaxa | None:
         return None
     target, first_window, _ = database.members(number)
     return WindowTaxa(first_window, ranked[target])
+
+
+def check_windows(targets: Targets, parameters: DatabaseParameters) -> int:
+    """Windows of all targets; logs how many targets are too short for any.
+
+    Raises:
+        InputError: all are.
+    """
+    windows, kmer = targets.windows(parameters.sketch), parameters.sketch.kmer
+    if not np.any(windows):
+        raise InputError(
+            targets.files[targets.file[0]],
+            f"no reference sequence of {len(targets):,} has {kmer} bases",
+            "give longer sequences, or a smaller k",
+        )
+    say_short(int(np.count_nonzero(windows == 0)), len(targets), kmer)
+    return int(windows.sum())
 
 
 def partition_of(
@@ -315,7 +332,7 @@ def plan_targets(
     node = taxa_of(targets, taxonomy, maps)
     check_taxa(node, targets, taxonomy, maps)
     beside = bytes_beside(len(targets), sum(map(len, targets.names)), targets.files, taxonomy)
-    windows = int(targets.windows(parameters.sketch).sum())
+    windows = check_windows(targets, parameters)
     parameters = fitted(parameters, windows, beside, request)
     partition = partition_of(targets, parameters, request)
     return assemble_database(path, targets, parameters, taxonomy, node, partition)

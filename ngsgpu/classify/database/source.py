@@ -157,7 +157,7 @@ def _table(path: Path) -> Sources | None:
     files: list[str] = []
     column: int | None = None
     for block in read_line_blocks(path):
-        lines = block.data.tobytes().decode("utf-8", "replace").splitlines()
+        lines = block.data.tobytes().decode("utf-8", "replace").split("\n")
         for number, line in enumerate(lines, start=block.first_line + 1):
             fields = [field.strip() for field in line.split("\t")]
             if column is None:

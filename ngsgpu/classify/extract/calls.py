@@ -61,7 +61,7 @@ class CallReader:
         self._next = next(self._blocks, None)
 
     def _parsed(self, blocks: Iterator[LineBlock]) -> Iterator[Calls]:
-        columns: tuple[int, int] | None = None
+        columns: tuple[int, int, int] | None = None
         first = 0
         for block in blocks:
             start = 0
@@ -71,30 +71,34 @@ class CallReader:
             name_start, name_end, taxid = (np.empty(lines, dtype=np.int64) for _ in range(3))
             count = parse_calls(block.data, start, *columns, name_start, name_end, taxid)
             if count <= BAD_LINE:
-                raise InputError(
-                    self.path, "the line is no call: it has no taxid where one is expected",
-                    _REMEDY,
-                    line=block.line_number(BAD_LINE - count),
-                )  # fmt: skip
+                raise self._no_call(block, BAD_LINE - count, columns[0])
             found = Calls(block.data, name_start, name_end, taxid, first)
             yield _cut(found, 0, count)
             first += count
 
-    def _columns(self, block: LineBlock) -> tuple[tuple[int, int], int]:
-        """Columns of names and taxids, and where the calls begin, from the first line."""
-        end = int(np.flatnonzero(block.data == ord("\n"))[0])
-        line = block.data[:end].tobytes().rstrip(b"\r")
+    def _no_call(self, block: LineBlock, at: int, columns: int) -> InputError:
+        found, number = _line(block, at).count(b"\t") + 1, block.line_number(at)
+        if found == columns:
+            cause = "the line is no call: it has no taxid where one is expected"
+            return InputError(self.path, cause, _REMEDY, line=number)
+        how = "is cut" if found < columns else "is no call"
+        cause = f"the line {how} ({found} columns, the first line has {columns})"
+        return InputError(self.path, cause, "make the table again", line=number)
+
+    def _columns(self, block: LineBlock) -> tuple[tuple[int, int, int], int]:
+        """Number of columns, those of names and taxids, and where the calls begin."""
+        line = _line(block, 0)
+        names = line.rstrip(b"\r").split(b"\t")
         if line.startswith(_HEADER):
-            names = line.split(b"\t")
             if _TAXID not in names:
                 raise InputError(
                     self.path,
                     "the table has no column taxid",
                     _REMEDY,
                 )
-            return (0, names.index(_TAXID)), end + 1
+            return (len(names), 0, names.index(_TAXID)), len(line) + 1
         if line[:2] in (b"C\t", b"U\t"):
-            return (1, 2), 0
+            return (len(names), 1, 2), 0
         raise InputError(
             self.path, "this is no table of calls",
             _REMEDY, line=1,
@@ -129,6 +133,12 @@ class CallReader:
         return InputError(
             self.path, what, "give the reads that were classified, all of them, in the same order"
         )
+
+
+def _line(block: LineBlock, at: int) -> bytes:
+    """The line that begins at a byte of a block, without its line feed."""
+    end = at + int(np.argmax(block.data[at:] == ord("\n")))
+    return block.data[at:end].tobytes()
 
 
 def _cut(calls: Calls, begin: int, end: int) -> Calls:

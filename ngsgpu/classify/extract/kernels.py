@@ -11,63 +11,89 @@ from ngsgpu.io.text.pairs import Mates
 from ngsgpu.jit import Integer, njit
 
 BAD_LINE: Final = -1
-_TAB, _LF, _CR, _SPACE, _SLASH = 9, 10, 13, 32, 47
+_TAB, _LF, _CR, _SPACE, _OPEN, _CLOSED, _SLASH = 9, 10, 13, 32, 40, 41, 47
 _ZERO, _NINE = 48, 57
-_LARGEST: Final = 1 << 59
+_DIGITS: Final = 18
+"""Digits of the largest taxid; all numbers with that many digits fit into 64 bits."""
+_TAXID: Final = b"taxid "
+
+
+@njit(nogil=True, cache=True)
+def _taxid(data: NDArray[np.uint8], begin: int, end: int) -> Integer:
+    """The taxid of ``562`` or of Kraken's ``Escherichia coli (taxid 562)``; -1 without one."""
+    is_named = end > begin and data[end - 1] == _CLOSED
+    if is_named:
+        end -= 1
+        stop, begin = begin, end
+        while begin > stop and _ZERO <= data[begin - 1] <= _NINE:
+            begin -= 1
+        at = begin - len(_TAXID)
+        if at <= stop or data[at - 1] != _OPEN:
+            return -1
+        for i in range(len(_TAXID)):
+            if data[at + i] != _TAXID[i]:
+                return -1
+    if not 0 < end - begin <= _DIGITS:
+        return -1
+    number = np.int64(0)
+    for i in range(begin, end):
+        if not _ZERO <= data[i] <= _NINE:
+            return -1
+        number = number * 10 + np.int64(data[i]) - _ZERO
+    return number
 
 
 @njit(nogil=True, cache=True)
 def parse_calls(
     data: NDArray[np.uint8],
     start: int,
+    columns: int,
     name_column: int,
     taxid_column: int,
     name_start: NDArray[np.int64],
     name_end: NDArray[np.int64],
     taxid: NDArray[np.int64],
 ) -> int:
-    """Find names and taxids in lines; blank lines are passed over.
+    """Find names, which may be empty, and taxids in lines; blank lines are passed over.
 
     Args:
         data: the lines, each with its line feed.
         start: where the first one begins.
+        columns: of each line.
         name_column: column of names, from 0.
-        taxid_column: column of taxids, behind it.
+        taxid_column: column of taxids.
         name_start: int64, where names begin.
         name_end: int64, where they end.
         taxid: int64, the taxids.
 
     Returns:
-        The number of calls; of a line without both, ``BAD_LINE`` minus where it begins.
+        The number of calls; of a line with other columns or no taxid, ``BAD_LINE`` minus where it
+        begins.
     """
     count = 0
     at = start
     while at < len(data):
-        begin, column, number, digits = at, 0, np.int64(0), 0
-        first, last = np.int64(-1), np.int64(-1)
-        is_number = True
+        line, begin, column = at, at, 0
+        found: Integer = -1
         while True:
             letter = data[at]
             if letter in (_TAB, _LF):
+                is_cr = letter == _LF and at > begin and data[at - 1] == _CR
+                end = at - 1 if is_cr else at
                 if column == name_column:
-                    last = np.int64(at)
+                    name_start[count], name_end[count] = begin, end
+                elif column == taxid_column:
+                    found = _taxid(data, begin, end)
                 column += 1
-                if letter == _LF:
-                    break
-            elif column == name_column and first < 0:
-                first = np.int64(at)
-            elif column == taxid_column and letter != _CR:
-                if not (_ZERO <= letter <= _NINE and number < _LARGEST):
-                    is_number = False
-                number = number * 10 + (np.int64(letter) - _ZERO)
-                digits += 1
+                begin = at + 1
             at += 1
-        at += 1
-        if at - begin == 1 or (at - begin == 2 and data[begin] == _CR):
+            if letter == _LF:
+                break
+        if at - line == 1 or (at - line == 2 and data[line] == _CR):
             continue
-        if first < 0 or digits == 0 or not is_number:
-            return BAD_LINE - begin
-        name_start[count], name_end[count], taxid[count] = first, last, number
+        if column != columns or found < 0:
+            return BAD_LINE - line
+        taxid[count] = found
         count += 1
     return count
 

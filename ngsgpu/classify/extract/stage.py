@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -23,6 +24,8 @@ from ngsgpu.run.plan import plan_records
 from ngsgpu.run.record import Made, RecordDriver, RecordStage, Task
 from ngsgpu.run.statistics import RunStatistics
 from ngsgpu.taxonomy.tree import Taxonomy
+
+logger = logging.getLogger("ngsgpu")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -104,7 +107,7 @@ def plan_files(
 
 
 def taxids_of(parameters: ExtractionParameters, taxonomy: Taxonomy | None) -> NDArray[np.int64]:
-    """The taxids that are looked for, int64, ascending.
+    """The taxids that are looked for, int64, ascending; with those merged into them, by a taxonomy.
 
     Raises:
         UsageError: a taxon is not in the taxonomy, or there is none.
@@ -112,20 +115,21 @@ def taxids_of(parameters: ExtractionParameters, taxonomy: Taxonomy | None) -> ND
     taxa, others = (
         np.array(own, dtype=np.int64) for own in (parameters.taxa, parameters.exclude or ())
     )
-    if parameters.with_children:
-        if taxonomy is None:
-            raise UsageError("taxa below others need a taxonomy; give `database` or `taxonomy`")
-        taxa, others = _below(taxonomy, taxa), _below(taxonomy, others)
+    if taxonomy is not None:
+        below = parameters.with_children
+        taxa, others = (_all_taxids(taxonomy, own, below=below) for own in (taxa, others))
+    elif parameters.with_children:
+        raise UsageError("taxa below others need a taxonomy; give `database` or `taxonomy`")
     return np.setdiff1d(taxa, others)
 
 
-def _below(taxonomy: Taxonomy, taxids: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Taxids and all below them; 0 has none."""
+def _all_taxids(taxonomy: Taxonomy, taxids: NDArray[np.int64], *, below: bool) -> NDArray[np.int64]:
+    """Taxids with all that stand for the same taxa or, if asked for, for taxa below; 0 has none."""
     known = taxids[taxids > 0]
     nodes = taxonomy.indices_of(known)
     if (nodes < 0).any():
         raise UsageError(f"taxon {known[nodes < 0][0]} is not in the taxonomy")
-    inside = taxonomy.below(nodes)
+    inside = taxonomy.below(nodes) if below else np.isin(np.arange(len(taxonomy)), nodes)
     merged = taxonomy.merged_taxid[inside[taxonomy.merged_index]]
     return np.concatenate([taxids[taxids == 0], taxonomy.taxid[inside], merged])
 
@@ -201,6 +205,10 @@ class Extraction(RecordStage[ExtractionStatistics]):
             InputError: there are calls of more reads.
         """
         self._calls.check_end()
+        if counts[0] and not (counts[0] - counts[1] if self._parameters.invert else counts[1]):
+            itself = "" if self._parameters.with_children else " itself"
+            asked = ", ".join(map(str, self._parameters.taxa))
+            logger.warning("no read is called as taxon %s%s", asked, itself)
         mates = 2 if self._lane.paired else 1
         return ExtractionStatistics.begun(
             options,

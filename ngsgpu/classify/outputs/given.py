@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Protocol
 
@@ -93,13 +93,21 @@ class SampleGiven:
 
     @cached_property
     def abundances(self) -> list[Abundance]:
-        """Estimated abundances, at each rank that the user chose."""
-        tree, lineages = self.tree, self._engine.lineages
-        return [
-            estimate_abundance(
-                tree.taxonomy, tree.direct, rank_code(rank), tree.unclassified, lineages
-            )
+        """Estimated abundances, at each rank that the user chose.
+
+        Reads of reference sequences without a taxon are no other taxon's: they stay unknown.
+        """
+        tree, labels, lineages = self.tree, self.labels, self._engine.lineages
+        others = int(self._totals.counts[labels.nodes :][labels.target_taxon < 0].sum())
+        direct = tree.direct.copy()
+        direct[tree.taxonomy.root] -= others
+        found = [
+            estimate_abundance(tree.taxonomy, direct, rank_code(rank), tree.unclassified, lineages)
             for rank in dict.fromkeys(self._rules.abundance_ranks)
+        ]
+        return [
+            replace(own, left_over=own.left_over + others, unknown=own.unknown + others)
+            for own in found
         ]
 
     @cached_property

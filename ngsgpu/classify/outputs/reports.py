@@ -11,8 +11,10 @@ from typing import Final
 import numpy as np
 
 from ngsgpu.classify.outputs.tree import MAIN_CODES, CountedTree, count_tree
+from ngsgpu.declared.numbers import whole_number
 from ngsgpu.errors import InputError, UsageError, unreadable
-from ngsgpu.taxonomy.ranks import NO_RANK, RANK_CODES, ROOT
+from ngsgpu.io.text.lines import text_lines
+from ngsgpu.taxonomy.ranks import NO_RANK, RANK_CODES, ROOT, kraken_code
 from ngsgpu.taxonomy.tree import Taxonomy, root_only
 
 _RANK_OF_CODE: Final = {code: RANK_CODES[rank] for rank, code in MAIN_CODES.items()}
@@ -70,7 +72,7 @@ def read_report(path: str | Path) -> SampleReport:
         if depth > len(above) or (depth == 0) != (not report.taxa) or taxid in report.taxa:
             raise InputError(path, "its lines form no tree", _REMEDY, line=number)
         del above[depth:]
-        rank = _RANK_OF_CODE.get(code, NO_RANK) if above else ROOT
+        rank = _RANK_OF_CODE.get(kraken_code(code, taxid), NO_RANK) if above else ROOT
         report.taxa[taxid] = _Taxon(above[-1] if above else taxid, rank, name.strip(" "))
         report.direct[taxid] = direct
         above.append(taxid)
@@ -80,7 +82,7 @@ def read_report(path: str | Path) -> SampleReport:
 def _lines(path: Path) -> Iterator[tuple[int, tuple[int, str, int, str]]]:
     """Line numbers, with the reads of the taxon itself, its rank code, taxid and indented name."""
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = text_lines(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise unreadable(path, error) from error
     except UnicodeDecodeError as error:
@@ -90,7 +92,7 @@ def _lines(path: Path) -> Iterator[tuple[int, tuple[int, str, int, str]]]:
         try:
             if len(fields) not in (6, 8):
                 raise ValueError
-            direct, taxid = int(fields[2]), int(fields[-2])
+            direct, taxid = whole_number(fields[2]), whole_number(fields[-2])
             if not (0 <= direct <= _LARGEST and 0 <= taxid <= _LARGEST):
                 raise ValueError
         except ValueError:

@@ -6,7 +6,7 @@ Everything here works on a few thousand queries at a time and may be called by s
 from __future__ import annotations
 
 import mmap
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from copy import copy
 from functools import cached_property
 
@@ -38,6 +38,20 @@ def partition_bytes(partitions: Sequence[PartitionArrays]) -> int:
     """Size of the arrays of some partitions."""
     arrays = (array for partition in partitions for array in partition)
     return sum(array.nbytes for array in arrays if isinstance(array, np.ndarray))
+
+
+def check_partitions(database: Database, numbers: Iterable[int]) -> None:
+    """Check numbers of partitions.
+
+    Raises:
+        UsageError: the database has no such partition.
+    """
+    for number in numbers:
+        if not 0 <= number < len(database.partitions):
+            raise UsageError(
+                f"there is no partition {number}; the database has {len(database.partitions)}, "
+                "counted from 0"
+            )
 
 
 class Engine:
@@ -84,12 +98,7 @@ class Engine:
         self.numbers = list(everything if partitions is None else partitions)
         if like is not None:
             self.numbers = like.numbers
-        for number in self.numbers:
-            if not 0 <= number < len(database.partitions):
-                raise UsageError(
-                    f"there is no partition {number}; the database has "
-                    f"{len(database.partitions)}, counted from 0"
-                )
+        check_partitions(database, self.numbers)
         self._scratch = Scratch()
         self.opened = [database.load_partition(number) for number in self.numbers]
         self.partitions: list[PartitionArrays] = (

@@ -39,6 +39,7 @@ from ngsgpu.io.paths import Paths, check_distinct, is_stream, listed
 from ngsgpu.io.text.reader import PhredOffset
 from ngsgpu.run.options import RunOptions, on_backend
 from ngsgpu.run.progress import Progress, Stage, say_if_compiling
+from ngsgpu.run.rehearsal import end_rehearsal, is_rehearsal
 
 if TYPE_CHECKING:
     from ngsgpu.classify.query.gpu import GpuEngine
@@ -127,6 +128,10 @@ class Classifier:
         outputs.check(len(samples))
         check_lanes(samples, outputs)
         _check_distinct(samples, outputs)
+        if is_rehearsal():
+            for own in samples:  # refuses what its outputs cannot show
+                self._sample_run(own, outputs.of_sample(own.name))
+            end_rehearsal(outputs.of_samples(own.name for own in samples))
         warn_of_mates(lane for sample in samples for lane in sample.lanes)
         with Progress(self.options.progress) as progress:
 

@@ -6,7 +6,6 @@ import csv
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,13 +14,16 @@ import numpy as np
 from ngsgpu.classify.formats import Format, formats
 from ngsgpu.classify.query.queries import NO_MATES, Mates, Queries, find_name_ends
 from ngsgpu.errors import InputError, UsageError
-from ngsgpu.io.compress.formats import without_packing
 from ngsgpu.io.inputs import ReadFiles, pair_inputs
+from ngsgpu.io.names import sample_of
 from ngsgpu.io.text.batch import RecordBatch
+from ngsgpu.io.text.lines import text_lines
 from ngsgpu.run.statistics import RunStatistics
 
 PLACEHOLDER: Final = "{sample}"
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_MOST_LETTERS: Final = 1 << 26
+"""Of a sheet."""
 
 
 RECORD_FILES: Final = {
@@ -148,19 +150,8 @@ def one_sample(
     """
     lanes = pair_inputs(in1, in2, interleaved=interleaved)
     if name is None:
-        name = sample_name(in1[0])
+        name = sample_of(in1[0])
     return Sample(_checked_name(name), tuple(lanes))
-
-
-def sample_name(path: str) -> str:
-    """A sample's name from that of its first file."""
-    if path == "-":
-        return "stdin"
-    name = Path(path).name
-    name = without_packing(name)
-    name = re.sub(r"\.(fastq|fq|fasta|fa|fna)$", "", name)
-    name = re.sub(r"[._-]R?1$", "", name)
-    return re.sub(r"[^A-Za-z0-9._-]", "_", name).lstrip("._-") or "sample"
 
 
 def _checked_name(name: str) -> str:
@@ -179,11 +170,14 @@ def read_samples(path: str | Path) -> list[Sample]:
         InputError: the sheet cannot be read, or a row of it is wrong.
     """
     try:
-        with Path(path).open(encoding="utf-8-sig", newline="") as file:
-            rows = list(sample_rows(path, file.read().splitlines()))
+        with Path(path).open(encoding="utf-8-sig") as file:
+            text = file.read(_MOST_LETTERS + 1)
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is no text"
         raise InputError(path, f"cannot be read ({reason})", "check the path") from error
+    if len(text) > _MOST_LETTERS:
+        raise InputError(path, "is too large for a sheet of samples", "check the path")
+    rows = list(sample_rows(path, text_lines(text)))
     lanes: dict[str, list[ReadFiles]] = {}
     for line, row in rows:
         name, first, second = _checked_row(path, line, row)
@@ -231,34 +225,68 @@ def _checked_row(path: str | Path, line: int, row: dict[str, str]) -> tuple[str,
         )  # fmt: skip
     if not first:
         raise InputError(path, "fastq_1 is empty", "name the read file", line=line)
+    if "\0" in first + second:
+        raise InputError(path, "a name has a NUL character", "name the read file", line=line)
     return name, first, second
 
 
-def sample_rows(path: str | Path, lines: Iterable[str]) -> Iterator[tuple[int, dict[str, str]]]:
+def sample_rows(
+    path: str | Path, lines: Iterable[str], refuse: Callable[[InputError], None] | None = None
+) -> Iterator[tuple[int, dict[str, str]]]:
     """Number and cells of each row of a sheet, as soon as its line is there.
 
+    Args:
+        path: the sheet, for messages.
+        lines: of it.
+        refuse: is called with what is wrong with a row, which is left out; None: it is raised.
+
     Raises:
-        InputError: the first line does not name the columns needed.
+        InputError: the first line does not name the columns needed, or a row has other ones.
     """
     columns: list[str] = []
-    separated: Callable[[list[str]], Iterator[list[str]]] = csv.reader
+    mark = ","
     for number, line in enumerate(lines, start=1):
         if not line.strip() or line.startswith("#"):
             continue
         if not columns:
-            if "\t" in line:
-                separated = partial(csv.reader, delimiter="\t", quoting=csv.QUOTE_NONE)
-            columns = [name.strip() for name in next(separated([line]))]
-            if not {"sample", "fastq_1"} <= {*columns}:
-                break
+            mark = "\t" if "\t" in line else ","
+            columns = _cells(path, number, line, mark)
+            _check_columns(path, number, columns)
             continue
-        values = (value.strip() for value in next(separated([line])))
-        yield number, dict(zip(columns, values, strict=False))
+        try:
+            cells = _cells(path, number, line, mark)
+            if any(cells[len(columns) :]):
+                raise InputError(
+                    path, f"there are {len(cells)} cells, but {len(columns)} columns",
+                    "put cells with commas into quotes", line=number,
+                )  # fmt: skip
+        except InputError as error:
+            if refuse is None:
+                raise
+            refuse(error)
+            continue
+        yield number, dict(zip(columns, cells, strict=False))
+    if not columns:
+        _check_columns(path, None, columns)
+
+
+def _cells(path: str | Path, number: int, line: str, mark: str) -> list[str]:
+    quoting: Any = csv.QUOTE_NONE if mark == "\t" else csv.QUOTE_MINIMAL
+    try:
+        return [cell.strip() for cell in next(csv.reader([line], delimiter=mark, quoting=quoting))]
+    except csv.Error as error:
+        raise InputError(path, str(error), "correct the line", line=number) from error
+
+
+def _check_columns(path: str | Path, line: int | None, columns: list[str]) -> None:
     if not {"sample", "fastq_1"} <= {*columns}:
         raise InputError(
             path, "the first line must name the columns sample and fastq_1",
             "write a table with these columns (and fastq_2 for mates)",
         )  # fmt: skip
+    for name in ("sample", "fastq_1", "fastq_2"):
+        if columns.count(name) > 1:
+            raise InputError(path, f"there are two columns {name!r}", "leave one out", line=line)
 
 
 def queries_of(mates: tuple[RecordBatch, ...], lane: ReadFiles) -> Queries:

@@ -68,7 +68,12 @@ def classify_stream(
     result("\t".join(COLUMNS))
     known: set[str] = set()
     failures: list[int] = []
-    for line, row in sample_rows("-", lines):
+
+    def fail(error: NgsgpuError, name: str = "") -> None:
+        failures.append(error.exit_status)
+        result("\t".join((name, "failed", "", "", "", str(error))))
+
+    for line, row in sample_rows("-", lines, fail):
         name = row.get("sample", "")
         try:
             sample = sample_of_row("-", line, row)
@@ -84,8 +89,7 @@ def classify_stream(
             check_distinct([], outputs.of_samples([name]), also_read=also_read)
             (statistics,) = classifier.classify([sample], outputs, phred_offset=phred_offset)
         except NgsgpuError as error:
-            failures.append(error.exit_status)
-            result("\t".join((name, "failed", "", "", "", str(error))))
+            fail(error, name)
             continue
         known.add(name)
         queries = statistics.queries

@@ -25,7 +25,7 @@ from ngsgpu.device.cuda.kernels import THREADS, grid_of, grid_of_warps
 from ngsgpu.device.pinned import PinnedPool, mapped_copy, pinned_empty
 from ngsgpu.device.team import Team
 from ngsgpu.io.gpu.feed import IrregularInputError
-from ngsgpu.io.text.scan import BASES
+from ngsgpu.io.text.scan import FASTA_BASES
 
 BATCH_BYTES: Final = 64 << 20
 """Text per batch of a GPU."""
@@ -345,7 +345,7 @@ class _Run:
 def _byte_classes() -> NDArray[np.uint8]:
     """Class of each byte, as ``sketch.cu`` has them: base, line feed, carriage return, others."""
     classes = np.full(256, 255, dtype=np.uint8)
-    classes[np.frombuffer(BASES, dtype=np.uint8)] = 0
+    classes[np.frombuffer(FASTA_BASES, dtype=np.uint8)] = 0
     classes[ord("\n")] = 1
     classes[ord("\r")] = 2
     return classes

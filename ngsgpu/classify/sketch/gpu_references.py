@@ -310,12 +310,10 @@ class RecordFinder:
         if sum(map(len, header)) > DEFAULT_LIMITS.header_bytes:
             raise IrregularInputError("a header is very long")
         if end >= 0:
-            whole = b"".join(header)[1:]
-            if b"\0" in whole:
-                raise IrregularInputError("a header contains a NUL byte")
-            self._target.append(
-                self._sink.start(self._path, self._record, whole.removesuffix(b"\r"))
-            )
+            whole = b"".join(header)[1:].removesuffix(b"\r")
+            if b"\0" in whole or b"\r" in whole:
+                raise IrregularInputError("a header contains a NUL byte or a carriage return")
+            self._target.append(self._sink.start(self._path, self._record, whole))
             self._record += 1
             self._header = None
         return at

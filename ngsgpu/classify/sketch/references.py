@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from ngsgpu.classify.params import SketchParameters
 from ngsgpu.classify.sketch.cpu import unpack_sequences
 from ngsgpu.errors import InputError, UsageError
-from ngsgpu.io.compress.formats import without_packing
+from ngsgpu.io.compress.formats import FASTA_ENDINGS, is_named_fasta
 from ngsgpu.io.compress.source import unpacked_size
 from ngsgpu.io.text.batch import RecordBatch, first_word, printable
 from ngsgpu.io.text.reader import CHUNK_BYTES, read_batches
@@ -28,7 +28,6 @@ from ngsgpu.io.text.reader import CHUNK_BYTES, read_batches
 MAX_WINDOWS: Final = (1 << 32) - 1
 """Per partition; a location is the number of a window."""
 
-_ENDINGS: Final = (".fa", ".fna", ".fasta", ".fas", ".ffn", ".fsa")
 SMALL_FILE: Final = 256 << 20
 """Bytes up to which files are read as a whole, several at a time."""
 _SHARE: Final = 8
@@ -88,7 +87,7 @@ def find_references(paths: Sequence[str | Path]) -> list[str]:
             continue
         inside = sorted(str(file) for file in path.rglob("*") if _is_fasta(file))
         if not inside:
-            endings = ", ".join(_ENDINGS)
+            endings = ", ".join(FASTA_ENDINGS)
             raise InputError(
                 path, f"contains no file ending in {endings}", "name the files themselves"
             )
@@ -104,7 +103,7 @@ def find_references(paths: Sequence[str | Path]) -> list[str]:
 
 
 def _is_fasta(path: Path) -> bool:
-    return without_packing(path.name.lower()).endswith(_ENDINGS) and path.is_file()
+    return is_named_fasta(path) and path.is_file()
 
 
 def read_reference(

@@ -40,7 +40,7 @@ from ngsgpu.declared.roles import (
     Text,
     Written,
 )
-from ngsgpu.errors import UsageError
+from ngsgpu.errors import InputError, UsageError
 
 if TYPE_CHECKING:
     from ngsgpu.classify.database.database import Database
@@ -136,6 +136,8 @@ def classify(
 
                         ngsgpu classify-merge -d DB 0.cand 1.cand -o calls.tsv
     """
+    from ngsgpu.run.rehearsal import is_rehearsal
+
     if (samples is None) == (not in1):
         raise UsageError("give reads with -i or a sample sheet with --samples")
     if samples is not None and (in2 or interleaved or sample):
@@ -148,11 +150,13 @@ def classify(
     if server is not None and opened is None and not run.dry_run:
         return served.ask_server(server, database, only_partition, run, verifies=not no_verify)
     with (opened.run if opened else open_classify_run)(run, database, only_partition) as options:
+        from ngsgpu.classify.query.engine import check_partitions
         from ngsgpu.classify.run.pipeline import Classifier
         from ngsgpu.classify.run.samples import SampleOutputs, one_sample, read_samples
         from ngsgpu.classify.run.stream import check_stream
 
         wanted = None if only_partition is None else [only_partition]
+        held = [] if is_rehearsal() else wanted
         found = []
         if samples is None:
             found = [one_sample(in1 or [], in2 or [], interleaved=interleaved, name=sample)]
@@ -184,11 +188,12 @@ def classify(
         else:
             outputs.check(len(found))
         known = _database(
-            database, references or [], taxonomy, maps or [], wanted, options,
+            database, references or [], taxonomy, maps or [], held, options,
             verified=not no_verify, opened=opened,
         )  # fmt: skip
+        check_partitions(known, wanted or [])
         classifier = Classifier(
-            known, parameters, partitions=wanted, rules=rules, options=options,
+            known, parameters, partitions=held, rules=rules, options=options,
             like=None if opened is None else opened.classifier,
         )  # fmt: skip
         offset = phred(phred_offset)
@@ -351,6 +356,7 @@ def _database(
 ) -> Database:
     from ngsgpu.classify.database.build import build_database
     from ngsgpu.classify.database.source import find_sources
+    from ngsgpu.run.rehearsal import end_rehearsal, is_rehearsal
 
     if opened is not None and database is not None and not references:
         source: Database | None = opened.database(database)
@@ -361,6 +367,10 @@ def _database(
             raise UsageError("--taxonomy and --map need --references; a database has its own")
         return source
     found = find_sources(references, taxonomy, maps)
+    for path in filter(None, [*references, taxonomy, *maps]):
+        if is_rehearsal() and not Path(path).exists():
+            raise InputError(path, "no such file", "check the path")
+    end_rehearsal([])
     return build_database(
         found.references,
         None,

@@ -20,6 +20,7 @@ from ngsgpu.cli.classification.options import ClassifyRun
 from ngsgpu.cli.classification.serve import serve
 from ngsgpu.cli.options import DryRun, HostRun, Memory, StatsFile
 from ngsgpu.cli.run import bytes_of, cpu_options, open_run, shows_plan
+from ngsgpu.declared.limits import MAX_TAXID
 from ngsgpu.declared.options import argument, flag, option
 from ngsgpu.declared.parameters import Options
 from ngsgpu.declared.roles import Prefix, Read, Text
@@ -316,7 +317,11 @@ def remove(
     ] = None,
     database: ChangedDatabase,
     taxa: list[int] | None = option(
-        None, "TAXID", "Remove this taxon and all below it; repeat for more.", "--taxon"
+        None,
+        "TAXID",
+        "Remove this taxon and all below it; repeat for more.",
+        "--taxon",
+        most=MAX_TAXID,
     ),
     listed: Read | None = option(None, "FILE", "Names, one per line.", "--list"),
     dry_run: bool = flag("Print what would be removed; change nothing.", "--dry-run"),

@@ -125,17 +125,16 @@ def _work(words: list[str]) -> int:
 
 def _rehearse(classifier: Classifier) -> None:
     """Classify a read, so that kernels and modules are loaded before the first client comes."""
-    import tempfile
-
     from ngsgpu.classify.run.pipeline import Classifier
     from ngsgpu.classify.run.samples import SampleOutputs, one_sample
-    from ngsgpu.declared.outputs import declare_output
+    from ngsgpu.io.output.atomic import write_text_atomically
+    from ngsgpu.io.output.temporary import temporary_folder
+    from ngsgpu.io.paths import temporary_place
 
     logger = logging.getLogger("ngsgpu")
-    with tempfile.TemporaryDirectory(prefix="ngsgpu-serve-") as folder:
-        declare_output(folder)
-        reads = Path(folder, "read.fq")
-        reads.write_text(f"@read\n{'ACGTTGCA' * 20}\n+\n{'I' * 160}\n")
+    with temporary_folder(temporary_place() / "ngsgpu-serve") as folder:
+        reads = folder / "read.fq"
+        write_text_atomically(reads, f"@read\n{'ACGTTGCA' * 20}\n+\n{'I' * 160}\n")
         outputs = SampleOutputs(reads=f"{folder}/reads.tsv", report=f"{folder}/report.txt")
         sample = one_sample([str(reads)], [], interleaved=False, name=None)
         level = logger.level

@@ -90,6 +90,7 @@ def ask_server(
         UsageError: an option belongs to the server, or no server has the database open.
     """
     from ngsgpu.cli.run import thread_count, words
+    from ngsgpu.run.rehearsal import end_rehearsal
     from ngsgpu.run.serve.client import ask
     from ngsgpu.run.serve.place import default_socket
     from ngsgpu.run.serve.request import Request
@@ -100,6 +101,7 @@ def ask_server(
         raise UsageError("--gpus, --gpu-memory and --no-verify are options of `ngsgpu db serve`")
     place = Path(server) if server else default_socket(database)
     threads = thread_count(run.threads)
+    end_rehearsal([])
     return ask(place, Request(list(words()), identity(database, partition), threads))
 
 

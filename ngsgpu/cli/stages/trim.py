@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -9,8 +10,11 @@ from ngsgpu.cli.options import FirstMates, RecordRun, SecondMates
 from ngsgpu.cli.run import open_run, run_or_plan
 from ngsgpu.declared.options import flag, option
 from ngsgpu.declared.parameters import Options
+from ngsgpu.errors import NOTHING_LEFT
 from ngsgpu.trim.outputs import TrimOutputs
 from ngsgpu.trim.params import TrimParameters
+
+logger = logging.getLogger("ngsgpu")
 
 _Threads = Annotated[
     int, option(..., "N", "Worker threads; 0: all CPUs.", "-w", "--thread", "--threads")
@@ -49,7 +53,7 @@ def trim(
     outputs: TrimOutputs,
     trimming: Options[TrimParameters],
     run: TrimRun,
-) -> None:
+) -> int:
     """Trim adapters and poor ends of reads, and leave out poor reads.
 
     Does what fastp does, with the names of its options (- and _ are the same in them), and writes
@@ -65,7 +69,13 @@ def trim(
         from ngsgpu.trim.stage import plan_files, trim_files
 
         parameters = TrimParameters(**trimming.given)
-        run_or_plan(
+        if "trim_tail1" in trimming.given and not run.threads:
+            logger.warning(
+                "`trim_tail1` %d cuts bases off the end of every read, as fastp does; the number "
+                "of threads is `threads`",
+                parameters.trim_tail1,
+            )
+        statistics = run_or_plan(
             run, options, run.stats,
             lambda: trim_files(
                 in1 or [], in2 or [], outputs, interleaved=interleaved, parameters=parameters,
@@ -76,6 +86,16 @@ def trim(
                 options=options,
             ),
         )  # fmt: skip
+    lost_all = statistics is not None and statistics.reads["total"] and not statistics.reads["kept"]
+    return NOTHING_LEFT if lost_all and not parameters.fastp else 0
 
 
 trim.underscores = True  # type: ignore[attr-defined]
+
+trim.refused = {  # type: ignore[attr-defined]
+    "-h.*|--html(=.*)?": (
+        "fastp's page of HTML (-h, --html) is not written; leave the option out: the JSON of -j "
+        "has its figures, which MultiQC shows. --help, or -h as the last word, prints the help"
+    )
+}
+"""Patterns of options of fastp that end a run before it begins, and what is said then."""

@@ -57,6 +57,8 @@ def report(
         raise UsageError("nothing to report; give a study manifest or --results")
     if benchmarks is not None and results is None:
         raise UsageError("--benchmarks needs --results")
+    if tables is not None and tables.exists() and not tables.is_dir():
+        raise UsageError(f"{tables}: is no folder; name one for the tables")
 
     from ngsgpu.io.output.atomic import write_texts
     from ngsgpu.io.paths import check_distinct

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from ngsgpu.declared.numbers import is_digits
 from ngsgpu.device.gpus import Gpu
 from ngsgpu.device.memory import format_size
 from ngsgpu.device.meter import Meter
@@ -29,7 +30,7 @@ class Device:
     gpu: Gpu | None
 
     def __str__(self) -> str:
-        label = f"GPU {self.entry}" if self.entry.isdigit() else self.entry
+        label = f"GPU {self.entry}" if is_digits(self.entry) else self.entry
         known = [self.gpu.name] if self.gpu else []
         if self.uuid != self.entry:
             known.append(self.uuid)

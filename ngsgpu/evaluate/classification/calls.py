@@ -15,12 +15,13 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from ngsgpu.declared.numbers import is_digits
 from ngsgpu.errors import InputError
 from ngsgpu.evaluate.truth.lines import TableLines, cut_lines
 from ngsgpu.io.text.keys import KeyTable
 from ngsgpu.io.text.lines import LineBlock, read_line_blocks
 from ngsgpu.taxonomy.ranks import rank_name
-from ngsgpu.taxonomy.tree import Taxonomy
+from ngsgpu.taxonomy.tree import Taxonomy, stated_taxid
 
 UNCLASSIFIED: Final = -1
 ELSEWHERE: Final = -2
@@ -49,9 +50,10 @@ class CallBlock:
 
 @dataclass(frozen=True, slots=True)
 class _Format:
-    """The columns of a format, and how to get the node of a line."""
+    """The columns of a format (0: any number), and how to get the node of a line."""
 
     program: str
+    columns: int
     name: int
     values: tuple[int, ...]
     score: int
@@ -80,8 +82,9 @@ def read_calls(
             if found is None:
                 continue
         lines = cut_lines(
-            block, start, name=found.name, values=found.values, score=found.score, comments=b"#"
-        )
+            block, start, name=found.name, values=found.values, score=found.score,
+            comments=b"#" if found.program == "metacache" else b"",
+        )  # fmt: skip
         node = _nodes(block, lines, found, nodes)
         yield CallBlock(lines, node, found.program, found.score >= 0)
     if found is None:
@@ -92,6 +95,11 @@ def _nodes(
     block: LineBlock, lines: TableLines, form: _Format, known: dict[int, int]
 ) -> NDArray[np.int32]:
     """Nodes of the lines; ``known`` has those of calls seen before, by hash, and grows."""
+    other = np.flatnonzero((lines.columns != form.columns) & (form.columns > 0))
+    if len(other) > 0:
+        cause = f"the line has {lines.columns[other[0]]} columns, the first one {form.columns}"
+        line = block.line_number(int(lines.line[other[0]]))
+        raise InputError(block.path, cause, "give the classifier's whole output", line=line)
     values, first, which = np.unique(lines.value, return_index=True, return_inverse=True)
     for value, row in zip(values.tolist(), first.tolist(), strict=True):
         if value in known:
@@ -124,15 +132,14 @@ def _recognise(
     fields = line.split("\t")
     if _METACACHE in line:
         return _metacache(fields, taxonomy, references), at
-    if fields[0] in ("C", "U") and len(fields) >= 3:
-        return _Format("kraken", 1, (2,), -1, lambda row: _of_taxid(row[2], taxonomy)), at
+    n = len(fields)
+    if fields[0] in ("C", "U") and n >= 3:
+        return _Format("kraken", n, 1, (2,), -1, lambda row: _of_taxid(row[2], taxonomy)), at
     if fields[0] == "read" and "taxid" in fields:
-        taxid = fields.index("taxid")
+        own = fields.index("taxid")
         score = fields.index("score") if "score" in fields else -1
-        return (
-            _Format("ngsgpu", 0, (taxid,), score, lambda row: _of_taxid(row[taxid], taxonomy)),
-            end + 1,
-        )
+        form = _Format("ngsgpu", n, 0, (own,), score, lambda row: _of_taxid(row[own], taxonomy))
+        return form, end + 1
     raise InputError(
         block.path,
         "this is not the output of a known classifier",
@@ -144,7 +151,7 @@ def _recognise(
 def _of_taxid(field: str, taxonomy: Taxonomy) -> int:
     """Node of ``562`` or ``Escherichia coli (taxid 562)``; 0 means no call."""
     match = _IN_BRACKETS.search(field)
-    taxid = int(match[1] if match else field)
+    taxid = stated_taxid(match[1] if match else field)
     if taxid == 0:
         return UNCLASSIFIED
     node = taxonomy.index_of(taxid)
@@ -160,7 +167,7 @@ def _metacache(fields: list[str], taxonomy: Taxonomy, references: Mapping[str, i
         if all(part in ("--", "") for part in parts) or parts[0] == "--":
             return UNCLASSIFIED
         text = parts[0] if len(parts) == 1 else ":".join(parts[:2])
-        taxid = next((part for part in reversed(parts) if part.isdecimal()), None)
+        taxid = next((part for part in reversed(parts) if is_digits(part)), None)
         match = _IN_BRACKETS.search(text)
         if match is not None:
             text = text[: match.start()]
@@ -174,7 +181,7 @@ def _metacache(fields: list[str], taxonomy: Taxonomy, references: Mapping[str, i
             return _of_taxid(str(references[name]), taxonomy) if name in references else ELSEWHERE
         return _node_of_name(taxonomy, name, rank)
 
-    return _Format("metacache", 0, values, -1, resolve)
+    return _Format("metacache", 0, 0, values, -1, resolve)
 
 
 def _node_of_name(taxonomy: Taxonomy, name: str, rank: str) -> int:

@@ -9,6 +9,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from ngsgpu.declared.numbers import decimal_number, is_digits
 from ngsgpu.errors import InputError
 from ngsgpu.evaluate.classification.composition import deviation, profile_distances
 from ngsgpu.evaluate.classification.result import ClassificationEvaluation, RankCounts, Run
@@ -165,7 +166,12 @@ def read_references(path: str | Path) -> dict[str, int]:
     """
     if Path(path).is_dir():
         return _targets_of(path)
-    return {name: int(value) for name, value in _pairs(path, "a name and a taxid", stated_taxid)}
+    taxids: dict[str, int] = {}
+    for name, value in _pairs(path, "a name and a taxid", stated_taxid):
+        if taxids.setdefault(name, int(value)) != value:
+            both = f"{taxids[name]} and {int(value)}"
+            raise InputError(path, f"{name} has two taxids, {both}", "remove one of the lines")
+    return taxids
 
 
 def _targets_of(database: str | Path) -> dict[str, int]:
@@ -189,8 +195,8 @@ def read_composition(path: str | Path) -> dict[int, float]:
         InputError: the file cannot be read; a line has no taxid or no share.
     """
     shares: dict[int, float] = {}
-    for taxid, share in _pairs(path, "a taxid and a fraction", float):
-        if not taxid.isdecimal() or share < 0:
+    for taxid, share in _pairs(path, "a taxid and a fraction", decimal_number):
+        if not is_digits(taxid) or share < 0:
             raise InputError(path, f"{taxid!r} {share:g} is not a taxid and a fraction", _REMEDY)
         shares[int(taxid)] = shares.get(int(taxid), 0.0) + share
     scale = 100.0 if sum(shares.values()) > 1.5 else 1.0

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ngsgpu.errors import InputError, NgsgpuError, UsageError
 from ngsgpu.evaluate.truth.matching import hashes_of
 from ngsgpu.evaluate.truth.reference import Reference
-from ngsgpu.io.output.temporary import temporary_folder
+from ngsgpu.io.output.temporary import open_private, temporary_folder
 from ngsgpu.io.paths import temporary_place
 
 ALIGNERS = ("bwa", "minimap2")
@@ -104,7 +104,6 @@ def _aligned(
     reference: Path, files: Sequence[Sequence[str | Path]], aligner: str, threads: int
 ) -> Iterator[list[Path]]:
     with temporary_folder(temporary_place() / "align") as folder:
-        folder.chmod(0o700)  # other users may read the place
         target = str(reference)
         if aligner == "bwa" and not all(Path(target + end).exists() for end in _INDEX):
             target = str(folder / "reference")
@@ -117,7 +116,7 @@ def _aligned(
                 "bwa": ["bwa", "mem", "-K", "10000000", "-t", str(threads), target],
                 "minimap2": ["minimap2", "-a", "-x", "sr", "-t", str(threads), target],
             }[aligner]
-            with sam.open("wb") as output:
+            with open(sam, "wb", opener=open_private) as output:
                 _run([*command, *map(str, lane)], folder, output)
             outputs.append(sam)
         yield outputs
@@ -125,9 +124,11 @@ def _aligned(
 
 def _run(command: list[str], folder: Path, output: IO[bytes] | None) -> None:
     """Run a program; what it says goes to a file, of which an error quotes the last line."""
-    with (folder / "log").open("w+b") as log:
+    with open(folder / "log", "w+b", opener=open_private) as log:
         target = subprocess.DEVNULL if output is None else output
-        status = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=target, stderr=log)
+        status = subprocess.run(
+            command, stdin=subprocess.DEVNULL, stdout=target, stderr=log, umask=0o077
+        )
         if status.returncode:
             log.seek(0)
             said = log.read().decode("utf-8", "replace").strip().splitlines()

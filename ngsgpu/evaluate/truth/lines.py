@@ -37,6 +37,7 @@ class TableLines:
         name_end: int64[n].
         value: uint64[n], hash of the relevant columns.
         score: int64[n], the number in the score column; 0 if there is none.
+        columns: int32[n], number of columns.
     """
 
     data: NDArray[np.uint8]
@@ -45,6 +46,7 @@ class TableLines:
     name_end: NDArray[np.int64]
     value: NDArray[np.uint64]
     score: NDArray[np.int64]
+    columns: NDArray[np.int32]
 
     def __len__(self) -> int:
         return len(self.line)
@@ -86,18 +88,20 @@ def cut_lines(
     line, name_start, name_end = (np.empty(n, dtype=np.int64) for _ in range(3))
     value = np.empty(n, dtype=np.uint64)
     scores = np.zeros(n, dtype=np.int64)
+    columns = np.empty(n, dtype=np.int32)
     count = _cut(
-        block.data, start, name, wanted, score, marks, line, name_start, name_end, value, scores
-    )
+        block.data, start, name, wanted, score, marks, line, name_start, name_end, value, scores,
+        columns,
+    )  # fmt: skip
     return TableLines(
         block.data, line[:count], name_start[:count], name_end[:count], value[:count],
-        scores[:count],
+        scores[:count], columns[:count],
     )  # fmt: skip
 
 
 @njit(nogil=True, cache=True)
 def _cut(  # type: ignore[no-untyped-def]
-    data, at, name, wanted, score, marks, line, name_start, name_end, value, scores
+    data, at, name, wanted, score, marks, line, name_start, name_end, value, scores, columns
 ):
     """Fill the arrays of ``TableLines``; number of lines."""
     count = 0
@@ -143,5 +147,6 @@ def _cut(  # type: ignore[no-untyped-def]
                 break
             column += 1
         value[count] = state
+        columns[count] = column + 1
         count += 1
     return count

@@ -157,7 +157,7 @@ def _origin(
         taxid = stated_taxid(fields[columns.taxid])
         stated = {rank: fields[column].strip() for rank, column in columns.ranks.items()}
         nodes = {
-            rank: -1 if text.upper() in ("NA", "") else taxonomy.index_of(int(text))
+            rank: -1 if text.upper() in ("NA", "") else taxonomy.index_of(stated_taxid(text))
             for rank, text in stated.items()
         }
     except (IndexError, ValueError) as error:

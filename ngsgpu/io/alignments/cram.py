@@ -152,17 +152,23 @@ _ENDS: Final = {
 _LONGEST_END: Final = max(map(len, _ENDS.values()))
 
 _reference: str | None = None
+_shown: str | None = None
 
 
 @contextmanager
-def reference(path: str | None) -> Iterator[None]:
-    """Decode the CRAM files that are opened in the block with a FASTA file as their reference."""
-    global _reference
-    before, _reference = _reference, path
+def reference(path: str | None, shown: str | None = None) -> Iterator[None]:
+    """Decode the CRAM files that are opened in the block with a FASTA file as their reference.
+
+    Args:
+        path: the file, beside which htslib looks for its index, and writes it if there is none.
+        shown: its name in messages.
+    """
+    global _reference, _shown
+    before, _reference, _shown = (_reference, _shown), path, shown or path
     try:
         yield
     finally:
-        _reference = before
+        _reference, _shown = before
 
 
 class CramProcess:
@@ -219,9 +225,10 @@ class CramProcess:
         self._messages.seek(0)
         said = self._messages.read().decode(errors="replace")
         if any("reference" in line.lower() or "M5" in line for line in said.splitlines()):
+            where = "" if _shown is None else f" in {_shown}"
             raise InputError(
                 self._path,
-                "the reference sequences of the CRAM file were not found",
+                f"the reference sequences of the CRAM file were not found{where}",
                 "give their FASTA file with `cram_reference`, or set REF_PATH",
             )
         raise self._damaged(_first_error(said))

@@ -21,6 +21,7 @@ from ngsgpu.io.compress.bgzf_blocks import FOOTER_BYTES, HEADER_BYTES
 from ngsgpu.io.compress.deflate import DONE, call, libdeflate
 from ngsgpu.io.compress.members import ERRORS as GZIP_ERRORS
 from ngsgpu.io.compress.members import gunzip
+from ngsgpu.io.compress.seek import Checkpoints
 from ngsgpu.io.compress.stream import Compression, Opened, Parts
 from ngsgpu.jit import is_small, njit
 
@@ -56,11 +57,16 @@ class BgzfStream:
     Args:
         raw: the compressed file.
         must_end: whether a file without end marker is truncated; else there is a warning.
+
+    Attributes:
+        checkpoints: places from which on the file can be read again.
     """
 
     def __init__(self, raw: Opened, *, must_end: bool = False) -> None:
         self._raw = raw
         self._must_end = must_end
+        self.checkpoints = Checkpoints()
+        self._place = self._text = 0
         threads = max(1, raw.threads)
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="ngsgpu-inflate")
         self._ahead = threads + 1
@@ -99,8 +105,6 @@ class BgzfStream:
         held = self._compressed
         at = total = 0
         while at < len(held) and at < _GROUP_BYTES:
-            if len(held) - at < 18:
-                raise EOFError
             if not is_bgzf(held[at : at + 18]):
                 break
             end = at + struct.unpack_from("<H", held, at + 16)[0] + 1
@@ -117,6 +121,10 @@ class BgzfStream:
         self._compressed = held[at:]
         if at == 0:
             self._end()
+        if self.checkpoints.wants(self._text):
+            self.checkpoints.note(8 * self._place, self._text, None)
+        self._place += at
+        self._text += total
         return held[:at], total
 
     def _fill(self, size: int) -> None:
@@ -133,8 +141,12 @@ class BgzfStream:
 
     def _end(self) -> None:
         self._ended = True
-        if self._compressed:
-            self._raw.unread(self._compressed)
+        rest = self._compressed.lstrip(b"\0")  # a file may be padded with zeros, as on tapes
+        while not rest and (more := self._raw.read(_GROUP_BYTES)):
+            rest = more.lstrip(b"\0")
+        if rest:
+            self._raw.unread(rest)
+            self.checkpoints.drop()
             self._serial = gunzip(self._raw)
         elif not self._last_block_empty:
             if self._must_end:

@@ -50,12 +50,18 @@ def closed(data: memoryview, end: int | None) -> NDArray[np.uint8]:
     if end is None:
         return np.frombuffer(data, dtype=np.uint8)
     stop, bit = end >> 3, end & 7
-    value = (data[stop] & ((1 << bit) - 1) if bit else 0) | _LAST_BLOCK << bit
+    last = last_block(data[stop] if bit else 0, bit)
+    return np.frombuffer(b"".join([data[:stop], last]), dtype=np.uint8)
+
+
+def last_block(byte: int, bit: int) -> bytes:
+    """A last, empty block from a bit on, with the bits of the byte before."""
+    value = byte & ((1 << bit) - 1) | _LAST_BLOCK << bit
     bits = bit + _LAST_BITS
     size = -(-bits // 8)
     # Ones, which no block ends with by accident.
     value |= ((1 << 8 * size) - 1) >> bits << bits
-    return np.frombuffer(b"".join([data[:stop], value.to_bytes(size, "little")]), dtype=np.uint8)
+    return value.to_bytes(size, "little")
 
 
 def inflate_part(stream: NDArray[np.uint8], start: int, window: bytes, most: int) -> InflatedPart:

@@ -29,6 +29,7 @@ from ngsgpu.io.compress.bits import WINDOW, filler
 from ngsgpu.io.compress.blocks import search
 from ngsgpu.io.compress.members import ERRORS, FOOTER_BYTES, gunzip, member_start, read_footer
 from ngsgpu.io.compress.pieces import IrregularError, Segment, complete, inflate, window_after
+from ngsgpu.io.compress.seek import Checkpoints
 from ngsgpu.io.compress.stream import Compression, Opened, Owning, Parts, Stream
 
 MIN_THREADS: Final = 4
@@ -55,6 +56,7 @@ class _Piece:
         data: compressed bytes that hold them.
         start: bit of ``data`` where they begin.
         end: bit where they end; None for the last piece.
+        place: bit of the file where they begin.
         window: the bytes before, once they are known.
         segments: the inflated bytes; None if not yet inflated, or irregular.
         task: inflates the piece; None where that has not begun.
@@ -65,6 +67,7 @@ class _Piece:
     data: memoryview
     start: int
     end: int | None
+    place: int
     window: bytes | None = None
     segments: list[Segment] | None = None
     task: Future[None] | None = None
@@ -98,10 +101,15 @@ class GzipStream:
 
     Args:
         file: the compressed file, at its start.
+
+    Attributes:
+        checkpoints: places from which on the file can be read again.
     """
 
     def __init__(self, file: Opened) -> None:
         self._file = file
+        self.checkpoints = Checkpoints()
+        self._text = 0
         self._ahead = min(file.threads + 4, _MOST_AHEAD)
         self._pool = ThreadPoolExecutor(file.threads, thread_name_prefix="ngsgpu-inflate")
         self._lock = threading.Lock()
@@ -150,6 +158,7 @@ class GzipStream:
         start = None if self._all_read else member_start(memoryview(chunk), 0)
         if start is None:
             self._file.unread(chunk)
+            self.checkpoints.drop()
             self._serial = Owning(gunzip(self._file), self._file)
         else:
             self._start = 8 * start
@@ -190,7 +199,8 @@ class GzipStream:
         """Have a piece inflated up to a bit of the file, or the rest of what was read."""
         begin = self._start >> 3
         data = self._held.take(begin, self._held.end if end is None else (end + 7) >> 3)
-        piece = _Piece(data, self._start & 7, None if end is None else end - 8 * begin)
+        stop = None if end is None else end - 8 * begin
+        piece = _Piece(data, self._start & 7, stop, self._start)
         if end is None:
             self._all_cut = True
         else:
@@ -247,8 +257,11 @@ class GzipStream:
         if piece.segments is None:
             self._continue_serially(piece)
             return
+        if self.checkpoints.wants(self._text) and len(piece.window or b"") == WINDOW:
+            self.checkpoints.note(piece.place, self._text, piece.window)
         for segment in piece.segments:
             self._parts.extend([segment.text])
+            self._text += len(segment.text)
             self._crc = isal_zlib.crc32_combine(self._crc, segment.crc, len(segment.text))
             self._size += len(segment.text)
             if segment.footer is not None:
@@ -261,6 +274,7 @@ class GzipStream:
 
     def _continue_serially(self, piece: _Piece) -> None:
         """Inflate all from a piece on that is not as expected one after the other."""
+        self.checkpoints.drop()
         self._pool.shutdown(wait=True, cancel_futures=True)
         pieces = [piece, *self._pieces]
         rest = [one.data[: None if one.end is None else one.end >> 3] for one in pieces]

@@ -23,6 +23,10 @@ from ngsgpu.jit import njit
 MAX_TEXT: Final = 1 << 26
 """Bytes that a piece may become; more are left to inflating one after the other."""
 
+MOST_MEMBERS: Final = 256
+"""Most members of a piece; of more, shorter ones, the rest of the file is inflated faster by one
+thread."""
+
 _PLACES: Final = np.arange(WINDOW)
 _FIRST: Final = (_PLACES % 256).astype(np.uint8)
 _SECOND: Final = ((_PLACES + 1 + _PLACES // 256) % 256).astype(np.uint8)
@@ -61,7 +65,7 @@ def inflate(data: memoryview, start: int, end: int | None, window: bytes | None)
         window: the bytes before, up to 32 KiB of the same member; None if they are not known.
 
     Raises:
-        IrregularError: the piece does not end so, is damaged, or very large.
+        IrregularError: the piece does not end so, is damaged, very large, or of many members.
     """
     segments: list[Segment] = []
     stream = closed(data, end)
@@ -74,6 +78,8 @@ def inflate(data: memoryview, start: int, end: int | None, window: bytes | None)
             raise IrregularError
         at += FOOTER_BYTES
         segments.append(segment)
+        if len(segments) > MOST_MEMBERS:
+            raise IrregularError
         if end is None and _is_padding(data, at):
             return segments
         begin = member_start(data, at)

@@ -22,8 +22,10 @@ from ngsgpu.errors import InputError
 from ngsgpu.io.alignments.bam import BamStream
 from ngsgpu.io.alignments.fastq import PAIRED
 from ngsgpu.io.compress.formats import PACKED_ENDINGS, recognise
+from ngsgpu.io.compress.seek import Checkpoints
 from ngsgpu.io.compress.stream import Opened
 from ngsgpu.io.paths import Watched, read_at
+from ngsgpu.io.pipes import open_input
 
 _READ_AHEAD: Final = 2
 _PATIENCE: Final = 1.0
@@ -123,6 +125,12 @@ class Source:
     def holds_pairs(self) -> bool:
         """Whether the reads have mates by their flags; only BAM and CRAM, once read, say so."""
         return isinstance(self._stream, BamStream) and self._stream.kind == PAIRED
+
+    @property
+    def checkpoints(self) -> Checkpoints | None:
+        """Places noted so far from which on a gzip file can be read again; None for others."""
+        found: Checkpoints | None = getattr(self._stream, "checkpoints", None)
+        return found
 
     def chunks(self) -> Iterator[Chunk]:
         """Yield the file's chunks; none is empty.
@@ -253,10 +261,10 @@ def _one_line(error: Exception) -> str:
     return " ".join(str(error).split()) or type(error).__name__
 
 
-def _open(path: str) -> io.FileIO:
-    """Open a file, or standard input, unbuffered."""
+def _open(path: str) -> io.RawIOBase:
+    """Open a file, a pipe, or standard input, unbuffered."""
     try:
-        raw = io.FileIO(0, closefd=False) if path == "-" else io.FileIO(path)
+        return open_input(path)
     except FileNotFoundError as error:
         raise InputError(path, "no such file", "check the path") from error
     except IsADirectoryError as error:
@@ -268,7 +276,6 @@ def _open(path: str) -> io.FileIO:
         code = getattr(error, "errno", None)
         reason = os.strerror(code) if code else _one_line(error)
         raise InputError(path, f"cannot be opened ({reason})", "check the path") from error
-    return raw
 
 
 def _unreadable(path: str, error: OSError) -> InputError:

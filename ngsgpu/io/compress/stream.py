@@ -39,7 +39,7 @@ class Opened(io.RawIOBase):
         below: the file, at some later place; for libraries that open files or descriptors.
     """
 
-    def __init__(self, raw: io.FileIO, path: str, threads: int) -> None:
+    def __init__(self, raw: io.RawIOBase, path: str, threads: int) -> None:
         self.below = raw
         self.path = path
         self.threads = threads

@@ -38,6 +38,8 @@ _SEEK_MAGIC: Final = 0x8F92EAB1
 _BLOCK_BYTES: Final = 1 << 17
 _LARGEST_WINDOW: Final = 27
 """Binary logarithm; as much as the ``zstd`` program allows unless told otherwise."""
+_HIGHEST_WINDOW: Final = 31
+"""Of the ``zstd`` program at all."""
 _READ_BYTES: Final = 1 << 20
 _TASK_BYTES: Final = 1 << 20
 """Compressed bytes from which on frames are a task."""
@@ -184,17 +186,29 @@ class ZstdStream:
         """Bytes of the next frame before its first block, and behind its last."""
         if not self._hold(6):
             raise EOFError
-        descriptor, window = self._held[self._at + 4 : self._at + 6]
+        descriptor = self._held[self._at + 4]
         single = descriptor >> 5 & 1
-        if not single and (exponent := 10 + (window >> 3)) > _LARGEST_WINDOW:
-            raise InputError(
-                self._raw.path,
-                f"compressed in zstd's long mode, with a window of {1 << exponent - 20:,} MiB",
-                f"decompress it first with `zstd -d --long={exponent}`",
-            )
         dictionary = (0, 1, 2, 4)[descriptor & 3]
         content = (single, 2, 4, 8)[descriptor >> 6]
-        return 5 + (1 - single) + dictionary + content, 4 * (descriptor >> 2 & 1)
+        size = 5 + (1 - single) + dictionary + content
+        if not self._hold(size):
+            raise EOFError
+        if single:  # its window is its content
+            number = self._held[self._at + size - content : self._at + size]
+            window = int.from_bytes(number, "little") + (256 if content == 2 else 0)
+        else:
+            eighths = self._held[self._at + 5]
+            window = ((1 << 10 + (eighths >> 3)) >> 3) * (8 + (eighths & 7))
+        exponent = max(0, window - 1).bit_length()
+        if exponent > _HIGHEST_WINDOW:
+            raise ZstdError("a frame asks for a window that there is not")
+        if exponent > _LARGEST_WINDOW:
+            raise InputError(
+                self._raw.path,
+                f"compressed in zstd's long mode, with a window of {-(-window >> 20):,} MiB",
+                f"decompress it first with `zstd -d --long={_HIGHEST_WINDOW}`",
+            )
+        return size, 4 * (descriptor >> 2 & 1)
 
     def _stream(self) -> bytes:
         """Some of a long frame's bytes; none at its end."""

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.device.pinned import pinned_empty
+from ngsgpu.io.compress.seek import Checkpoint
 from ngsgpu.io.paths import FileIdentity, Watched, identify, read_at
 
 _LOG = logging.getLogger("ngsgpu")
@@ -271,6 +272,9 @@ class Feed(Protocol):
             InputError: the data cannot be inflated.
             IrregularInputError: the file cannot be read, or ends in thousands of blank lines.
         """
+
+    def checkpoints(self, size: int) -> tuple[Checkpoint, ...]:
+        """Places for reading a gzip file again, once all was taken, ``size`` bytes; () if none."""
 
     def close(self) -> None:
         """Release file and threads."""

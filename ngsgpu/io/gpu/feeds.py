@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from ngsgpu.io.compress.seek import Checkpoint
 from ngsgpu.io.compress.source import Source
 from ngsgpu.io.gpu.feed import (
     Feed,
@@ -105,6 +106,10 @@ class PlainFeed:
             last=self._taken == self._file.pieces,
             release=lambda copied: self._file.release(buffer, copied),
         )
+
+    def checkpoints(self, size: int) -> tuple[Checkpoint, ...]:
+        """None are needed."""
+        return ()
 
     def close(self) -> None:
         """Wait for the threads and close the file."""

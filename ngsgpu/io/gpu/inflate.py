@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,6 +80,7 @@ class _Measured:
 
     Attributes:
         starts: uint64[chunks] on the device.
+        places: the same on the host.
         chunks: their measures on the device.
         offsets: int64[chunks + 1], their places in the text.
         end: where the last one ends.
@@ -88,6 +89,7 @@ class _Measured:
     """
 
     starts: Any
+    places: NDArray[np.uint64]
     chunks: Any
     offsets: NDArray[np.int64]
     end: np.uint64
@@ -95,15 +97,36 @@ class _Measured:
     whole: bool
 
 
+class Places(NamedTuple):
+    """Where chunks begin.
+
+    Attributes:
+        bits: int64[chunks], of the file.
+        offsets: int64[chunks], of the text.
+        are_members: bool[chunks], whether a member's header is there rather than a block.
+    """
+
+    bits: NDArray[np.int64]
+    offsets: NDArray[np.int64]
+    are_members: NDArray[np.bool_]
+
+
 class Inflater:
     """Inflates one file on the current GPU and stream, batch by batch.
 
     Args:
         batch_bytes: most compressed bytes that are added at a time.
+
+    Attributes:
+        places: where the chunks begin that ``inflate`` has made text of.
     """
 
     def __init__(self, batch_bytes: int) -> None:
         import cupy
+
+        none = np.empty(0, dtype=np.int64)
+        self.places = Places(none, none, none.astype(bool))
+        self._passed = 0
 
         self._batch_bytes = batch_bytes
         self._most_chunks = _most_chunks(batch_bytes)
@@ -158,6 +181,8 @@ class Inflater:
         if size:
             self._decode(found, text)
         self._check(found, text)
+        bits = (found.places & ~_MEMBER).astype(np.int64) + 8 * self._passed
+        self.places = Places(bits, found.offsets[:-1], (found.places & _MEMBER) != 0)
         self._keep_from(found.end)
         return size, not found.whole
 
@@ -221,6 +246,7 @@ class Inflater:
         members = cupy.asnumpy(self._ends[: ends * MEMBER_END.dtype.itemsize])
         return _Measured(
             there,
+            starts[:taken],
             measured,
             offsets[: taken + 1],
             own["end"][taken - 1],
@@ -304,6 +330,7 @@ class Inflater:
             _copy(self._other, self._data[byte:], left)
         self._data, self._other = self._other, self._data
         self._held = left
+        self._passed += byte
         self._begin = (end & _MEMBER) | (end & np.uint64(7))
 
 

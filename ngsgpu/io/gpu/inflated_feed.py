@@ -11,15 +11,15 @@ import logging
 import queue
 import threading
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.device.pinned import PinnedPool
 from ngsgpu.device.plan import gpu_memory
 from ngsgpu.device.team import free_unused
+from ngsgpu.io.compress.seek import Checkpoint, Checkpoints
 from ngsgpu.io.compress.source import Source
 from ngsgpu.io.gpu.feed import (
     TAIL_BYTES,
@@ -30,7 +30,14 @@ from ngsgpu.io.gpu.feed import (
     end_of_content,
     pinned_chunk,
 )
-from ngsgpu.io.gpu.inflate import Inflater, NotForGpuError, inflating_bytes, text_room
+from ngsgpu.io.gpu.inflate import (
+    WINDOW,
+    Inflater,
+    NotForGpuError,
+    Places,
+    inflating_bytes,
+    text_room,
+)
 from ngsgpu.io.paths import changed, identify
 
 _LOG = logging.getLogger("ngsgpu")
@@ -125,7 +132,7 @@ class InflatedFeed:
     Args:
         path: a regular file.
         pool: threads that read and copy.
-        host_cache: keeps the text, for a second pass.
+        host_cache: keeps text that cannot be inflated again from any place, for a second pass.
         compression: as in ``Source``.
         threads: threads that inflate on the host.
         chunk_bytes: size of a chunk.
@@ -154,6 +161,7 @@ class InflatedFeed:
         self.kept: list[NDArray[np.uint8]] | None = []
         self.identity = identify(path)
         self.size: int | None = None
+        self._checkpoints: Checkpoints | None = Checkpoints()
         self._device = cupy.cuda.runtime.getDevice()
         self._batch_bytes = 0
         if compression in _FORMATS:
@@ -161,7 +169,6 @@ class InflatedFeed:
             self._batch_bytes = batch_bytes_within(memory, self.identity.size)
         self._offset = 0
         self._waiting: Callable[[bool], FeedChunk] | None = None
-        self._keeping: list[Future[None]] = []
         self._queue: queue.Queue[FeedChunk | BaseException | None] = queue.Queue(_QUEUED)
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, name="ngsgpu-inflate", daemon=True)
@@ -203,9 +210,6 @@ class InflatedFeed:
             return
         except BaseException as error:
             end = error
-        finally:
-            for copy in self._keeping:
-                end = copy.exception() or end
         try:
             self._put(end)
         except _StoppedError:
@@ -224,16 +228,16 @@ class InflatedFeed:
             self._put(self._waiting(True))
 
     def _by_gpu(self, stream: Any) -> None:
-        """Give the text, inflated on the GPU."""
+        """Give the text, inflated on the GPU; it is not kept: threads inflate any part again."""
         import cupy
 
+        self.kept = None
         batch = self._batch_bytes
         free: queue.Queue[_Text] = queue.Queue()
         texts = [_Text(text_room(batch) + 1, free) for _ in range(_TEXTS)]
         for text in texts:
             free.put(text)
         line_feed = cupy.asarray(np.full(1, ord("\n"), dtype=np.uint8))
-        host = PinnedPool(self._chunk_bytes, _HOST_BUFFERS)
         inflater = Inflater(batch)
         file = PinnedFile(self._path, self._pool, piece_bytes=batch, ahead=2)
         try:
@@ -249,12 +253,29 @@ class InflatedFeed:
                     if text.copied is not None:
                         stream.wait_event(text.copied)
                     size, more = inflater.inflate(text.array)
-                    self._give_text(text, size, line_feed, host, stream)
+                    self._note(inflater.places, text.array)
+                    self._give_text(text, size, line_feed, stream)
             inflater.finish()
         finally:
             file.close()
             for text in texts:
                 text.retire()
+
+    def _note(self, places: Places, text: Any) -> None:
+        """Note places of a text on the device from which on the file can be read again."""
+        import cupy
+
+        assert self._checkpoints is not None
+        usable = places.are_members | (places.offsets >= WINDOW)
+        bits, offsets, are_members = (own[usable] for own in places)
+        while (at := int(offsets.searchsorted(self._checkpoints.next - self._offset))) < len(bits):
+            offset = int(offsets[at])
+            window = None if are_members[at] else cupy.asnumpy(text[offset - WINDOW : offset])
+            self._checkpoints.note(int(bits[at]), self._offset + offset, window)
+
+    def checkpoints(self, size: int) -> tuple[Checkpoint, ...]:
+        """See ``Feed``."""
+        return self._checkpoints.found(size) if self._checkpoints is not None else ()
 
     def _next(self, free: queue.Queue[_Memory]) -> _Memory:
         """Memory that is free, as soon as there is some."""
@@ -265,9 +286,7 @@ class InflatedFeed:
                 continue
         raise _StoppedError
 
-    def _give_text(
-        self, text: _Text, size: int, line_feed: Any, host: PinnedPool, stream: Any
-    ) -> None:
+    def _give_text(self, text: _Text, size: int, line_feed: Any, stream: Any) -> None:
         """Give the chunks of a text on the device."""
         import cupy
 
@@ -275,34 +294,12 @@ class InflatedFeed:
             end = min(size, begin + self._chunk_bytes)
             tail = cupy.asnumpy(text.array[max(begin, end - TAIL_BYTES) : end])
             first = int(cupy.asnumpy(text.array[:1])[0]) if self._offset == 0 else 0
-            self._keep_text(text.array[begin:end], host, stream)
             text.lend()
             self._give(
                 _device_chunk(text, begin, end, first, self._offset, tail, line_feed, stream)
             )
             self._offset += end - begin
         text.release()
-
-    def _keep_text(self, text: Any, host: PinnedPool, stream: Any) -> None:
-        """Keep a text from the device on the host, through pinned memory, by a thread."""
-        import cupy
-
-        if (kept := self._room_for(len(text))) is None:
-            return
-        buffer = host.take()
-        text.data.copy_to_host_async(buffer.ctypes.data, len(text), stream)
-        arrived = cupy.cuda.Event(disable_timing=True)
-        arrived.record(stream)
-
-        def copy() -> None:
-            try:
-                with cupy.cuda.Device(self._device):
-                    arrived.synchronize()
-                kept[:] = buffer[: len(kept)]
-            finally:
-                host.release(buffer)
-
-        self._keeping.append(self._pool.submit(copy))
 
     def _room_for(self, size: int) -> NDArray[np.uint8] | None:
         """Host memory for the next bytes of text; None if they are not kept."""
@@ -320,6 +317,8 @@ class InflatedFeed:
         if source.watched.identity != self.identity:
             source.close()
             raise changed(self._path)
+        self._checkpoints = source.checkpoints
+        self.kept = [] if self._checkpoints is None and self._offset == 0 else None
         free: queue.Queue[PinnedBuffer] = queue.Queue()
         for _ in range(_HOST_BUFFERS):
             free.put(PinnedBuffer(self._chunk_bytes + 1))

@@ -99,7 +99,9 @@ class AtomicFile:
             if self._target in _targets:
                 name = shown_output(self.path)
                 raise UsageError(f"{name}: is already being written; name it only once")
-            self._temporary, fd = temporary_file(self._target)
+            # Never more than the rights of what it replaces: who opens it at once could read on.
+            rights = 0o666 if mode is None else 0o666 & mode
+            self._temporary, fd = temporary_file(self._target, rights)
             _targets.add(self._target)
         if mode is not None:
             with contextlib.suppress(OSError):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from ngsgpu.io.output.commit import Output, Renaming, commit_all, finish_commits
 from ngsgpu.io.output.manifest import MANIFEST
 from ngsgpu.io.output.places import is_at, take_place
 from ngsgpu.io.output.temporary import close_folder, forget, open_folder
+from ngsgpu.io.paths import check_apart
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +61,7 @@ class AtomicFolder:
         self._may_replace = replaces
         self._replaces = False
         try:
-            self.place, self._lock = open_folder(self._target)
+            self.place, self._lock = open_folder(self._target, _rights(self._target))
         except OSError as error:
             raise output_error(path, error) from error
 
@@ -181,6 +183,14 @@ def write_tree(folder: Path, texts: Mapping[str, str]) -> None:
         commit_all([*outputs, *made.values()])
 
 
+def _rights(path: Path) -> int:
+    """Mode of a new folder: that of the folder which it replaces, if any."""
+    try:
+        return stat.S_IMODE(path.stat().st_mode) | 0o700
+    except OSError:
+        return 0o777
+
+
 def _lowest_there(path: Path) -> Path:
     return next(own for own in (path, *path.parents) if os.path.lexists(own))
 
@@ -196,10 +206,11 @@ def check_place(path: str | Path, kind: FolderKind) -> None:
 
     Raises:
         InputError: names what is in the way.
-        UsageError: the path is a stream.
+        UsageError: the path is a stream, or lies in a database.
     """
     if str(path) == "-":
         raise UsageError(f"{kind.noun} is a folder; name one with `out`")
+    check_apart([path])
     place = Path(path)
     if not place.exists():
         return

@@ -1,20 +1,23 @@
 """Rewrites inputs with some bases replaced or masked, using the layout recorded by a first pass.
 
 The inputs are not split into records again: several threads copy, edit and write pieces of them, in
-any order if the output allows it. Since bases and qualities keep their places, every byte of an
-output has the same offset as in the input.
+any order if the output allows it. Of a compressed output each thread reads, edits and compresses
+parts from beginning to end (``packed``). Since bases and qualities keep their places, every byte of
+an output has the same offset as in the input.
 """
 
 from __future__ import annotations
 
+import heapq
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import zip_longest
-from typing import Final
+from operator import attrgetter
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +25,8 @@ from numpy.typing import NDArray
 from ngsgpu.io.output.atomic import AtomicFile
 from ngsgpu.io.output.edits import AS_THEY_ARE, EditCounts, Edits, EditStyle, write_edits
 from ngsgpu.io.output.in_memory import MAPPED_BYTES
-from ngsgpu.io.output.writer import OutputSet
+from ngsgpu.io.output.packed import PackedOutput, PackedPart, packed_outputs
+from ngsgpu.io.output.writer import OutputSet, Packed
 from ngsgpu.io.reread import (
     FileLayout,
     PieceReader,
@@ -131,9 +135,11 @@ def write_patched(
     run.copied = copied or {}
     run.style = style
     filled = [0] * (1 + max((target for lane in targets for target in lane), default=0))
+    packed = packed_outputs(lanes, targets, outputs)
     with ThreadPoolExecutor(threads, thread_name_prefix="ngsgpu-patch") as run.pool:
+        run.pack(packed)
         for lane, indices in zip(lanes, targets, strict=True):
-            run.copy(lane, indices, filled, piece_bytes)
+            run.copy(lane, indices, filled, piece_bytes, without=packed)
             for file, index in zip(lane.files, indices, strict=True):
                 filled[index] += file.size
     return run.counts()
@@ -160,18 +166,77 @@ class _Run:
         self._threads = threads
         self._advance = advance
         self._tasks: deque[tuple[Future[NDArray[np.uint8] | None], int, int]] = deque()
+        self._packing: deque[tuple[Future[tuple[list[Packed], int]], PackedPart]] = deque()
         self._own = threading.local()
         self._counts: list[EditCounts] = []
         self._lock = threading.Lock()
 
+    def pack(self, packed: Mapping[int, PackedOutput]) -> None:
+        """Write outputs whose parts can be compressed in any order, all of them side by side."""
+        with ExitStack() as stack:
+            stack.callback(self._drop)
+            parts = [output.parts(stack) for output in packed.values()]
+            for part in heapq.merge(*parts, key=attrgetter("start")):
+                task = self.pool.submit(self._pack, part)
+                self._packing.append((task, part))
+                self._finish_packing(leave=2 * self._threads + 2)
+            self._finish_packing()
+            for output in packed.values():
+                for source in output.sources:
+                    check_same(source.file)
+
+    def _pack(self, part: PackedPart) -> tuple[list[Packed], int]:
+        """Edited and compressed bytes of a part, and the number of reads that begin in it."""
+        own, read = self._workspace(), 0
+        texts: list[NDArray[np.uint8]] = []
+        for source, start, end in part.pieces:
+            span = source.span(start, end)
+            size = span.end - span.start
+            if len(own.buffer) < size or texts:
+                own.buffer = np.empty(size + size // 8, dtype=np.uint8)
+            data = own.buffer[:size]
+            source.reader.prepare(span.start, span.end)(data)
+            for records, counts in ((span.before, own.uncounted), (span.own, own.counts)):
+                begun, ended = (record - span.before[0] for record in records)
+                write_edits(
+                    data,
+                    0,
+                    span.starts[begun:ended],
+                    source.first_read + records[0] * source.step,
+                    source.step,
+                    self._edits,
+                    counts,
+                    self.style,
+                    is_fastq=True,
+                )
+            read += span.own[1] - span.own[0]
+            texts.append(data[start - span.start : end - span.start])
+        text = texts[0] if len(texts) == 1 else np.concatenate(texts)
+        return part.packed(text), read
+
+    def _finish_packing(self, *, leave: int = 0) -> None:
+        """Wait for parts, the oldest first, until only ``leave`` are left."""
+        while len(self._packing) > leave:
+            task, part = self._packing.popleft()
+            packed, reads = task.result()
+            for one in packed:
+                self._outputs.write_packed(part.index, *one)
+            self._advance(reads)
+
     def copy(
-        self, lane: ReadFilesLayout, indices: Sequence[int], filled: list[int], piece_bytes: int
+        self,
+        lane: ReadFilesLayout,
+        indices: Sequence[int],
+        filled: list[int],
+        piece_bytes: int,
+        without: Container[int],
     ) -> None:
         """Copy the files of a lane; output ``i`` already has ``filled[i]`` bytes."""
         with ExitStack() as stack:
             readers: list[PieceReader | None] = []
             for file, index in zip(lane.files, indices, strict=True):
-                reader = None if index in self.copied else open_again(file, self._threads)
+                written = index in self.copied or index in without
+                reader = None if written else open_again(file, self._threads)
                 if reader is not None:
                     stack.callback(reader.close)
                 readers.append(reader)
@@ -180,7 +245,9 @@ class _Run:
             size = sum(file.size for file in lane.files)
             mapped_bytes = max(piece_bytes, min(MAPPED_BYTES, size // (_TURNS * self._threads)))
             each = [
-                parts_of(file, mapped_bytes)
+                iter(())
+                if index in without
+                else parts_of(file, mapped_bytes)
                 if reader is None
                 else ([piece] for piece in pieces_of(file, piece_bytes * self._at_a_time(index)))
                 for file, index, reader in zip(lane.files, indices, readers, strict=True)
@@ -269,7 +336,8 @@ class _Run:
         own: _Workspace | None = getattr(self._own, "workspace", None)
         if own is None:
             counts = EditCounts(0, 0, np.zeros(self._shape, dtype=np.int64))
-            own = self._own.workspace = _Workspace(np.empty(0, dtype=np.uint8), counts)
+            uncounted = EditCounts(0, 0, np.zeros(self._shape, dtype=np.int64))
+            own = self._own.workspace = _Workspace(np.empty(0, dtype=np.uint8), counts, uncounted)
             with self._lock:
                 self._counts.append(counts)
         return own
@@ -285,10 +353,13 @@ class _Run:
 
     def _drop(self) -> None:
         """Start no more tasks and wait for running ones; their results are discarded."""
-        for task, _, _ in self._tasks:
+        running: list[Future[Any]] = [task for task, *_ in self._tasks]
+        running += [task for task, _ in self._packing]
+        for task in running:
             task.cancel()
-        wait([task for task, _, _ in self._tasks])
+        wait(running)
         self._tasks.clear()
+        self._packing.clear()
 
     def counts(self) -> EditCounts:
         """What all threads counted."""
@@ -306,3 +377,4 @@ class _Workspace:
 
     buffer: NDArray[np.uint8]
     counts: EditCounts
+    uncounted: EditCounts

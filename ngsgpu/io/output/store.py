@@ -24,6 +24,7 @@ from ngsgpu.errors import InputError
 from ngsgpu.io.mapped import map_file, open_regular
 from ngsgpu.io.output.atomic import output_error
 from ngsgpu.io.output.manifest import REMEDY
+from ngsgpu.io.output.temporary import rights
 from ngsgpu.pool import map_all
 
 _CHUNK: Final = 1 << 24
@@ -63,7 +64,8 @@ class ArrayFile:
         self._size = self._start + math.prod(shape) * self._dtype.itemsize
         self._sums: dict[int, tuple[int, int]] = {}
         with self._errors():
-            self._file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
+            how = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+            self._file = os.open(self._path, how, rights(self._path))
         self.put(-self._start, np.frombuffer(header, dtype=np.uint8))
 
     def put(self, at: int, data: NDArray[Any]) -> None:

@@ -9,6 +9,10 @@ Names are recorded before anything is created, and whatever is still recorded wh
 is removed, so an exception between two lines (a signal) leaves nothing behind either.
 
 Anything that must never be lost, such as the old version of a target, must not have such a name.
+
+Folders of data that are only needed for a while, and all that is in them, are for the user alone,
+whatever the mask: others may enter the folders that they lie in. What becomes an output has the
+rights of one from its beginning.
 """
 
 from __future__ import annotations
@@ -33,12 +37,19 @@ _TRIES: Final = 100
 _in_use: dict[Path, int] = {}
 """Temporary files and folders of this process (of the process with this number: forks)."""
 
+_private: set[Path] = set()
+"""Folders of this process that only its user can enter, without links."""
+
 _made_folders: dict[Path, int] = {}
 """Likewise the folders made for them that have nothing else in them so far."""
 
 
-def temporary_file(target: Path) -> tuple[Path, int]:
+def temporary_file(target: Path, mode: int = 0o666) -> tuple[Path, int]:
     """Create a locked temporary file next to a target, after removing stale ones.
+
+    Args:
+        target: the target.
+        mode: rights, less those that the mask takes; in a private folder the user's alone.
 
     Returns:
         Its path, and a file descriptor for reading and writing, which holds the lock. Call
@@ -48,7 +59,19 @@ def temporary_file(target: Path) -> tuple[Path, int]:
         OSError: it cannot be created.
     """
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-    return _made(target, lambda path: os.open(path, flags, 0o666))
+    own = mode & rights(target)
+    return _made(target, lambda path: os.open(path, flags, own))
+
+
+def rights(path: Path) -> int:
+    """Mode of a new file, before the mask."""
+    is_private = bool(_private) and not _private.isdisjoint(path.resolve().parents)
+    return 0o600 if is_private else 0o666
+
+
+def open_private(path: str | os.PathLike[str], flags: int) -> int:
+    """Opener (see ``open``) of a file that only the user can read."""
+    return os.open(path, flags | os.O_CLOEXEC, 0o600)
 
 
 def second_name(target: Path) -> Path | None:
@@ -65,30 +88,39 @@ def second_name(target: Path) -> Path | None:
 
 @contextmanager
 def temporary_folder(target: Path) -> Iterator[Path]:
-    """Create a locked temporary directory next to a target, after removing stale ones.
+    """Create a locked, private directory next to a target, after removing stale ones.
 
-    It is removed in the end, unless it has been renamed by then. On file systems that cannot lock
-    directories (NFS) it is unlocked, and never considered stale.
+    It is removed in the end. On file systems that cannot lock directories (NFS) it is unlocked, and
+    never considered stale.
 
     Raises:
         OSError: it cannot be created.
     """
-    path, lock = open_folder(target)
+    path, lock = open_folder(target, None)
     try:
         yield path
     finally:
         close_folder(path, lock)
 
 
-def open_folder(target: Path) -> tuple[Path, int]:
-    """Begin a ``temporary_folder``: its path, and the descriptor with its lock.
+def open_folder(target: Path, mode: int | None) -> tuple[Path, int]:
+    """Begin a ``temporary_folder``, or one that becomes an output.
+
+    Args:
+        target: the target.
+        mode: rights, less those that the mask takes; None: the folder is private.
+
+    Returns:
+        Its path, and the descriptor with its lock.
 
     Raises:
         OSError: it cannot be created.
     """
 
     def make(path: Path) -> int:
-        path.mkdir()
+        path.mkdir(0o700 if mode is None else mode)
+        if mode is None:
+            keep_private(path)
         return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
 
     try:
@@ -106,6 +138,7 @@ def open_folder(target: Path) -> tuple[Path, int]:
 def close_folder(path: Path, lock: int) -> None:
     """End a ``temporary_folder``: remove it, unless it has another name. Does not fail."""
     remove_temporary(path)
+    _private.discard(path.resolve())
     _remove_made_folders(path.parents)
     os.close(lock)
 
@@ -113,9 +146,10 @@ def close_folder(path: Path, lock: int) -> None:
 def _remove_made_folders(folders: Iterable[Path]) -> None:
     """Remove those of the folders, from the lowest up, that were made here and are empty."""
     for folder in folders:
-        if _made_folders.pop(folder, None) == os.getpid():
+        if _made_folders.get(folder) == os.getpid():
             with contextlib.suppress(OSError):  # there is something in it
                 folder.rmdir()
+                del _made_folders[folder]
 
 
 def _made(target: Path, make: Callable[[Path], int]) -> tuple[Path, int]:
@@ -137,6 +171,11 @@ def _made(target: Path, make: Callable[[Path], int]) -> tuple[Path, int]:
         os.close(lock)
         remove_temporary(path)
     raise OSError(errno.EEXIST, os.strerror(errno.EEXIST))
+
+
+def keep_private(folder: Path) -> None:
+    """Have files in a folder, and in those below it, be for the user alone."""
+    _private.add(folder.resolve())
 
 
 def forget(path: Path) -> None:

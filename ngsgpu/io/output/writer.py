@@ -9,14 +9,14 @@ import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.errors import UsageError, output_error
 from ngsgpu.io.compress.deflate import DEFAULT_LEVEL, MAX_LEVEL
-from ngsgpu.io.compress.formats import packing_of
+from ngsgpu.io.compress.formats import Packing, packing_of, refuse_unwritten
 from ngsgpu.io.output.atomic import AtomicFile, check_distinct, commit_all, write_text_atomically
 from ngsgpu.io.output.commit import Output
 from ngsgpu.io.output.encoder import Encoder
@@ -51,9 +51,10 @@ class OutputSet:
     exception, or a file cannot be completed, the temporary files are removed and the targets are
     unchanged.
 
-    Names ending in ``.gz``, ``.bgz`` or ``.bgzf`` are written as BGZF, those in ``.zst`` as zstd;
-    the bytes depend neither on the number of threads nor on the division into writes. Other names
-    are written plain. ``-`` is standard output, which cannot be withdrawn.
+    Names ending in ``.gz``, ``.bgz`` or ``.bgzf`` are written as BGZF, those in ``.zst``, ``.bz2``
+    and ``.xz`` as zstd, bzip2 and xz; the bytes depend neither on the number of threads nor on the
+    division into writes. Other names are written plain; those of formats that are not written
+    (``.bam``) are refused. ``-`` is standard output, which cannot be withdrawn.
 
     Args:
         paths: the targets.
@@ -65,7 +66,8 @@ class OutputSet:
     Raises:
         OutputError: a target cannot be written. All are opened at once, before any computing.
         InputError: the folder's place has other contents.
-        UsageError: a duplicate target, or an invalid compression level.
+        UsageError: a duplicate target, one of a format that is not written, or an invalid
+            compression level.
 
     Attributes:
         started: whether anything was written by ``write``.
@@ -84,6 +86,8 @@ class OutputSet:
             raise UsageError(
                 f"compression level {compression_level}: choose one from 1 to {MAX_LEVEL}"
             )
+        for path in paths:
+            refuse_unwritten(path)
         check_distinct([], paths)
         if folder is not None:
             check_place(*folder)
@@ -134,6 +138,24 @@ class OutputSet:
         self.started = True
         view = data.data if isinstance(data, np.ndarray) else memoryview(data)
         self._writers[index].put(view.cast("B"))
+
+    def packing(self, index: int) -> tuple[Packing, int] | None:
+        """What compresses an output, and its level; None for plain ones."""
+        return self._writers[index].packer
+
+    def write_packed(self, index: int, data: bytes | memoryview, size: int) -> None:
+        """Append a piece that is compressed already; nothing else is written to this output.
+
+        Args:
+            index: which of ``paths``.
+            data: compressed, as ``packing`` does.
+            size: bytes that it holds.
+
+        Raises:
+            OutputError: an earlier write to this output failed.
+        """
+        self.started = True
+        self._writers[index].put(Packed(data, size))
 
     def load_packers(self) -> None:
         """Have a thread load what compresses, for which the first piece would otherwise wait.
@@ -301,6 +323,13 @@ class OutputGroup:
                 outputs.abort()
 
 
+class Packed(NamedTuple):
+    """Compressed bytes, and how many they hold."""
+
+    data: bytes | memoryview
+    size: int
+
+
 class _Writer:
     """A thread that encodes and writes the data in its queue."""
 
@@ -315,13 +344,13 @@ class _Writer:
         self.packer = None if encoder is None else encoder.packer
         self._encoder = encoder
         self._appender = appender
-        self._queue: queue.Queue[memoryview | None] = queue.Queue(queued)
+        self._queue: queue.Queue[memoryview | Packed | None] = queue.Queue(queued)
         self._failure: BaseException | None = None
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, name="ngsgpu-write", daemon=True)
         self._thread.start()
 
-    def put(self, data: memoryview) -> None:
+    def put(self, data: memoryview | Packed) -> None:
         """Hand over data, waiting while too much is waiting already."""
         self.raise_failure()
         self._queue.put(data)
@@ -349,7 +378,7 @@ class _Writer:
 
     def _write_all(self) -> None:
         # After a failure keep draining the queue, so that nobody waits for room in it forever.
-        data: memoryview | None = memoryview(b"")
+        data: memoryview | Packed | None = memoryview(b"")
         while data is not None:
             data = self._queue.get()
             if self._stopped.is_set():
@@ -357,9 +386,13 @@ class _Writer:
             if self._failure is None:
                 self._try_write(data)
 
-    def _try_write(self, data: memoryview | None) -> None:
+    def _try_write(self, data: memoryview | Packed | None) -> None:
         try:
-            if self._encoder is not None:
+            if isinstance(data, Packed):
+                assert self._encoder is not None
+                self._encoder.note_packed((len(data.data), data.size))
+                self.file.write(data.data)
+            elif self._encoder is not None:
                 for piece in self._encoder.encode(data):
                     self.file.write(piece)
             elif self._appender is not None:

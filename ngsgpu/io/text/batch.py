@@ -254,7 +254,7 @@ class Splitter:
         self.is_fastq = is_fastq
         self._lowest = lowest
         self._longest_header = longest_header
-        self._is_base = scan.base_table()
+        self._is_base = scan.base_table(scan.BASES if is_fastq else scan.FASTA_BASES)
         self._bytes_per_record = 64.0
 
     def guess(self, chunk: Chunk) -> Split:

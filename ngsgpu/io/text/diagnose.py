@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from ngsgpu.io.text.batch import first_word, printable
-from ngsgpu.io.text.scan import BASES
+from ngsgpu.io.text.scan import BASES, FASTA_BASES
 
 PhredOffset = Literal["auto", 33, 64]
 
@@ -34,6 +34,12 @@ class Fault:
     cause: str
     remedy: str
     line: int = 0
+
+
+_RETURNS: Final = Fault(
+    "lines end with a carriage return alone (old Macintosh)",
+    "convert it first, for instance with `tr '\\r' '\\n'`",
+)
 
 
 def neither(text: bytes) -> Fault:
@@ -73,10 +79,9 @@ def fastq_fault(text: bytes, phred_offset: PhredOffset, longest_header: int) -> 
     fault = _bad_record_start(header, b"@", text) or _bad_header(header, longest_header)
     if fault is not None:
         return fault
+    if b"\r" in header and (len(lines) == 1 or bad_letter(lines[1], b"")):
+        return _RETURNS
     if len(lines) == 1:
-        if b"\r" in header:
-            remedy = "convert it first, for instance with `tr '\\r' '\\n'`"
-            return Fault("lines end with a carriage return alone (old Macintosh)", remedy)
         return Fault("the file ends within the header", _CUT_SHORT)
     return (
         _bad_bases(lines, header)
@@ -103,6 +108,8 @@ def _bad_header(line: bytes, longest: int) -> Fault | None:
     if b"\0" in line[: longest + 1]:
         return Fault("the header contains a NUL byte", "the file is damaged: copy it again")
     if len(line) - 1 > longest:
+        if b"\r" in line:
+            return _RETURNS
         cause = f"the header is longer than {longest:,} bytes"
         return Fault(cause, "check that this is a file of reads")
     return None
@@ -193,11 +200,13 @@ def fasta_fault(text: bytes, phred_offset: PhredOffset, longest_header: int) -> 
     fault = _bad_record_start(lines[0], b">", text) or _bad_header(lines[0], longest_header)
     if fault is not None:
         return fault
+    if b"\r" in lines[0]:
+        return _RETURNS
     name = first_word(lines[0][1:])
     for number, line in enumerate(lines[1:], start=1):
         if line.startswith(b">"):
             break
-        fault = bad_letter(line, name)
+        fault = bad_letter(line, name, FASTA_BASES)
         if fault is not None:
             return Fault(fault.cause, fault.remedy, line=number)
     return Fault(
@@ -205,17 +214,20 @@ def fasta_fault(text: bytes, phred_offset: PhredOffset, longest_header: int) -> 
     )
 
 
-def bad_letter(bases: bytes, name: bytes) -> Fault | None:
+def bad_letter(bases: bytes, name: bytes, letters: bytes = BASES) -> Fault | None:
     """Find the first byte of a sequence line that is not a nucleotide code.
 
     Args:
         bases: one line of a sequence.
         name: the read's name, for the message.
+        letters: the codes.
     """
-    at = next((at for at, byte in enumerate(bases) if byte not in BASES), None)
+    at = next((at for at, byte in enumerate(bases) if byte not in letters), None)
     if at is None:
         return None
     byte = bases[at]
+    if byte == 13:
+        return _RETURNS
     where = f"at position {at + 1:,} of the line"
     if byte in b" \t":
         what = "a space" if byte == 32 else "a tab"

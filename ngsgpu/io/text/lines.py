@@ -78,6 +78,14 @@ def read_line_blocks(
         source.close()
 
 
+def text_lines(text: str) -> list[str]:
+    """The lines of a text with universal newlines.
+
+    Unlike ``str.splitlines`` not cut at U+2028, U+0085 and the like, which names may have.
+    """
+    return text.removesuffix("\n").split("\n") if text else []
+
+
 def _after_last_line(data: NDArray[np.uint8]) -> int:
     """End of the last complete line of ``data``; 0 if there is none."""
     high = len(data)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
@@ -178,10 +179,13 @@ def _not_mates(
     if fault == _SAME_MATE:
         cause = f"the names {name1} and {name2} ({where}) have the same mate number"
         remedy = "check that mates 1 and mates 2 are not the same file"
+    elif _differ_in_number(name1, name2):
+        cause = f"the names {name1} and {name2} ({where}) differ in the mate's number only"
+        remedy = "take the number out of the names, or end them in /1 and /2"
     else:
         cause = f"the names {name1} and {name2} ({where}) are not those of mates"
         remedy = "bring the mates into the same order, for instance with `seqkit pair`"
-    if is_alignments(second.path):
+    if is_alignments(second.path) and "order" in remedy:
         if first is second:
             remedy = (
                 "bring mates together with `samtools collate`; reads without their mates can be "
@@ -190,6 +194,15 @@ def _not_mates(
         return InputError(second.path, cause, remedy, record=record2)
     line = 4 * record2 - 3 if second.qual_start is not None else None
     return InputError(second.path, cause, remedy, record=record2, line=line)
+
+
+def _differ_in_number(name1: str, name2: str) -> bool:
+    """Whether names are equal but for the number of the mate, as in x_R1 or x_1:N:0."""
+    differing = [at for at, (a, b) in enumerate(zip(name1, name2, strict=False)) if a != b]
+    if len(name1) != len(name2) or len(differing) != 1:
+        return False
+    (at,) = differing
+    return {name1[at], name2[at]} == {"1", "2"} and bool(re.search(r"[/._-][Rr]?$", name1[:at]))
 
 
 def read_pairs(

@@ -53,7 +53,9 @@ SAMPLED_RECORDS: Final = 10_000
 size of the chunks decides nothing."""
 
 _LOOK_AHEAD: Final = 1 << 20
-"""Bytes of a bad record and what follows it that are examined for the diagnosis."""
+"""Bytes behind a bad record and a header of any length that are examined for the diagnosis."""
+_MOST_LOOKED_AT: Final = 64 << 20
+"""Bytes of a long record that are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +64,14 @@ class ReadLimits:
 
     Attributes:
         header_bytes: longest header.
-        record_bytes: longest record; lengths of sequences have to fit 32 bits.
+        record_bytes: longest record of FASTA; lengths of sequences have to fit 32 bits.
+        read_bytes: longest record of FASTQ. The longest reads have 4 million bases, chromosomes a
+            thousand times as many; what is longer is damaged, or made to fill the memory.
     """
 
     header_bytes: int = 1 << 20
     record_bytes: int = (1 << 31) - 1
+    read_bytes: int = 1 << 28
 
 
 DEFAULT_LIMITS: Final = ReadLimits()
@@ -202,21 +207,24 @@ class _Reader:
 
     def _join(self, pieces: Iterator[tuple[Chunk, Split]]) -> Iterator[RecordBatch]:
         """Batches of chunks that were split, verified, or split again."""
-        carried: list[NDArray[np.uint8]] = []  # of a record longer than a chunk's overlap
+        carried: NDArray[np.uint8] | None = None  # of a record longer than a chunk's overlap
+        filled = 0  # bytes of it
         wanted = 0  # bytes to read before checking again
         done = 0  # bytes of the chunk that belong to the batch before
         held: RecordBatch | None = None
         for chunk, split in pieces:
             data, size = chunk.buffer, chunk.size
-            if carried:
-                self._check_length(carried)
+            joined, carried = carried, None
+            if joined is not None:
+                # The kernel moves large arrays without a copy.
+                joined.resize(filled + len(data), refcheck=False)
+                joined[filled:] = data
                 wanted -= size
+                size += filled
                 if wanted > 0 and not chunk.ends:
-                    carried.append(chunk.data)
+                    carried, filled = joined, size
                     continue
-                size += sum(map(len, carried))
-                data = np.concatenate([*carried, data])
-                carried = []
+                data = joined
                 split = self._splitter.split(data, 0, size, chunk.ends)
             elif done >= size:
                 done -= size
@@ -230,10 +238,14 @@ class _Reader:
             if split.status == scan.BAD:
                 following = (chunk for chunk, _ in pieces)
                 bad = data[split.end : size]
-                self._refuse(_look_ahead(bad, chunk.ends, following, _LOOK_AHEAD))
+                seen = min(len(bad), _MOST_LOOKED_AT) + self._limits.header_bytes + _LOOK_AHEAD
+                self._refuse(_look_ahead(bad, chunk.ends, following, seen))
             done = max(0, split.end - size)
             if split.end < size:
-                carried, wanted = [data[split.end : size]], size - split.end
+                filled = size - split.end
+                wanted = self._bytes_to_read(filled)
+                whole = joined is not None and split.end == 0
+                carried = joined if whole else data[split.end : size].copy()
             if held is not None and len(batch) == 0:
                 batch = concatenate([held, batch])
             elif held is not None:
@@ -252,15 +264,22 @@ class _Reader:
         if held is not None:
             yield held
 
-    def _check_length(self, carried: list[NDArray[np.uint8]]) -> None:
-        """Refuse a record that does not end."""
-        if sum(map(len, carried)) > self._limits.record_bytes:
+    def _bytes_to_read(self, held: int) -> int:
+        """How much more of a record to read before it is looked at again.
+
+        Raises:
+            InputError: it is too long.
+        """
+        limits = self._limits
+        most = limits.read_bytes if self._splitter.is_fastq else limits.record_bytes
+        if held > most:
             raise InputError(
                 self._path,
-                f"the record is longer than {self._limits.record_bytes:,} bytes",
+                f"the record is longer than {most:,} bytes",
                 "check that this is a file of reads",
                 record=self._records + 1,
             )
+        return min(held, most + 1 - held)
 
     def _count(self, batch: RecordBatch, split: Split, *, ends: bool) -> None:
         """Count the records and lines of a batch, and sample qualities of the first records."""

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.io.text.batch import RecordBatch
+from ngsgpu.io.text.pairs import Mates
 
 MOST_SAMPLED: Final = 4096
 """Pairs, or single reads, of a sample."""
@@ -51,6 +52,11 @@ class Wanted(NamedTuple):
     start: int
     step: int
     pairs: int
+
+    @property
+    def rows(self) -> NDArray[np.int64]:
+        """Rows of them in the batch."""
+        return self.start + self.step * np.arange(self.pairs, dtype=np.int64)
 
 
 class ReadSample:
@@ -92,9 +98,7 @@ class ReadSample:
             units: as given to it.
             mates: rows as in ``SampledReads`` of first and, if there are any, second mates.
         """
-        first = self.units - units + wanted.start
-        numbers = first + wanted.step * np.arange(wanted.pairs, dtype=np.int64)
-        self._blocks.append(_Block(numbers, mates))
+        self._blocks.append(_Block(self.units - units + wanted.rows, mates))
 
     def take(self, mates: tuple[RecordBatch, ...], *, interleaved: bool = False) -> None:
         """Sample the next batch of single reads, of interleaved mates, or the two of both mates."""
@@ -105,8 +109,13 @@ class ReadSample:
             return
         self.has_qualities = mates[0].qual_start is not None
         starts = [(mates[0], 0), (mates[0], 1)] if interleaved else [(batch, 0) for batch in mates]
-        rows = every * (wanted.start + wanted.step * np.arange(wanted.pairs, dtype=np.int64))
+        rows = every * wanted.rows
         self.add(wanted, units, tuple(_letters(batch, rows + at) for batch, at in starts))
+
+    def take_mates(self, mates: tuple[Mates, ...], units: int) -> None:
+        """Sample the first ``units`` pairs or single reads of a batch of FASTQ."""
+        wanted = self.wanted(units)
+        self.add(wanted, units, tuple(_rows(own, wanted.rows) for own in mates))
 
     def of_lane(
         self, batches: Iterable[tuple[RecordBatch, ...]], *, interleaved: bool = False
@@ -134,18 +143,23 @@ def _thinned(block: _Block, step: int) -> _Block:
     return _Block(block.numbers[kept], tuple(mate[kept] for mate in block.mates))
 
 
+def _rows(reads: RecordBatch | Mates, rows: NDArray[np.int64]) -> NDArray[np.uint8]:
+    """Letters of some reads as in ``SampledReads``, each in one line."""
+    lengths = reads.seq_len[rows].astype(np.int64)
+    lengths[lengths > MAX_SAMPLED_LENGTH] = 0
+    columns = np.arange(int(lengths.max(initial=0)))
+    places = np.minimum(reads.seq_start[rows][:, None] + columns, len(reads.data) - 1)
+    return np.where(columns < lengths[:, None], reads.data[places], 0).astype(np.uint8)
+
+
 def _letters(batch: RecordBatch, rows: NDArray[np.int64]) -> NDArray[np.uint8]:
     """Letters of some reads of a batch, as in ``SampledReads``."""
-    start, lengths = batch.seq_start[rows], batch.seq_len[rows].astype(np.int64)
-    spans = batch.seq_end[rows] - start
-    lengths[lengths > MAX_SAMPLED_LENGTH] = 0
-    width = int(lengths.max(initial=0))
-    columns = np.arange(width)
-    places = np.minimum(start[:, None] + columns, len(batch.data) - 1)
-    letters = np.where(columns < lengths[:, None], batch.data[places], 0).astype(np.uint8)
-    for row in np.flatnonzero((spans != batch.seq_len[rows]) & (lengths > 0)).tolist():
+    letters = _rows(batch, rows)
+    lengths, spans = batch.seq_len[rows], batch.seq_end[rows] - batch.seq_start[rows]
+    for row in np.flatnonzero((spans != lengths) & (lengths <= MAX_SAMPLED_LENGTH)).tolist():
         # Wrapped FASTA.
-        text = batch.data[start[row] : start[row] + spans[row]]
+        start = batch.seq_start[rows[row]]
+        text = batch.data[start : start + spans[row]]
         letters[row] = 0
         letters[row, : lengths[row]] = text[(text != 10) & (text != 13)]
     return letters

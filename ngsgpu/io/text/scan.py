@@ -18,6 +18,9 @@ BASES: Final = b"ACGTUNRYSWKMBDHVacgtunryswkmbdhv."
 """Letters a sequence may have: the IUPAC nucleotide codes in both cases, and ``.``, which old
 Illumina pipelines wrote for N. Everything but ACGT (in either case) is an ambiguous base."""
 
+FASTA_BASES: Final = BASES + b"xX"
+"""The same for FASTA, where maskers write X: kraken2-build's and RepeatMasker, for instance."""
+
 END: Final = 0
 """The chunk ended where a record ended."""
 INCOMPLETE: Final = 1
@@ -31,10 +34,10 @@ _LF: Final = 10
 _CR: Final = 13
 
 
-def base_table() -> NDArray[np.bool_]:
+def base_table(bases: bytes = BASES) -> NDArray[np.bool_]:
     """Table, bool [256]: which bytes are letters of a sequence."""
     table = np.zeros(256, dtype=np.bool_)
-    table[np.frombuffer(BASES, dtype=np.uint8)] = True
+    table[np.frombuffer(bases, dtype=np.uint8)] = True
     return table
 
 
@@ -64,6 +67,15 @@ def _header(data, at, max_header):  # type: ignore[no-untyped-def]
             return -2
         i += 1
     return i if i < n else -1
+
+
+@njit(nogil=True, cache=True)
+def _has_return(data, start, end):  # type: ignore[no-untyped-def]
+    """Whether there is a carriage return: in a header, lines end with it alone."""
+    at = start
+    while at < end and data[at] != _CR:
+        at += 1
+    return at < end
 
 
 @njit(nogil=True, cache=True)
@@ -285,6 +297,8 @@ def scan_fasta(  # type: ignore[no-untyped-def]
         title_end = lf
         if data[lf - 1] == _CR and lf - 1 > at:
             title_end = lf - 1
+        if _has_return(data, at + 1, title_end):
+            return BAD, count, at, lines
 
         i = min(lf + 1, n)
         first = i

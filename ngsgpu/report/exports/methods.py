@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
+from html import escape
 from typing import Any, Final
 
 from ngsgpu.report import words
@@ -45,6 +47,16 @@ SOURCES: Final = {
 """References by what they are cited for; the titles are those of CITATION.cff."""
 
 
+_MARKED: Final = re.compile(r"`([^`]*[<>&][^`]*)`|[<>&]|\]\(")
+
+
+def _escaped(match: re.Match[str]) -> str:
+    """Code with HTML's characters as HTML; elsewhere these characters, and links, as text."""
+    if match[1] is not None:
+        return f"<code>{escape(match[1])}</code>"
+    return escape(match[0]) if match[0] != "](" else r"]\("
+
+
 class Methods:
     """The sentences about a study, and the sources that they cite, in this order."""
 
@@ -59,9 +71,10 @@ class Methods:
         self.sentences = [sentence for tell in told for sentence in tell()]
 
     def text(self) -> str:
-        """The paragraph and its references, as Markdown."""
+        """The paragraph and its references, as Markdown; names are no markup in it."""
         listed = [f"{n}. {SOURCES[key]}\n" for n, key in enumerate(self.sources, start=1)]
-        return f"{' '.join(self.sentences)}\n\n{''.join(listed)}"
+        told = " ".join(" ".join(self.sentences).split())
+        return f"{_MARKED.sub(_escaped, told)}\n\n{''.join(listed)}"
 
     def references(self) -> list[str]:
         """The references in the order of their numbers."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import json
+import re
+import string
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -33,6 +34,12 @@ _OWN: Final = frozenset(
         "evaluate_extension", "evaluate_classification", "evaluate_mapped",
     }
 )  # fmt: skip
+_WORD: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]+")
+_OTHER_WORDS: Final = frozenset({"yes", "no", "on", "off", "true", "false", "null"})
+"""What YAML does not take for text."""
+_SHOWN: Final = frozenset(string.digits + string.ascii_letters + string.punctuation + " ") - {
+    *'"\\<>&'
+}
 _STATISTICS: Final = (("deplete",), ("correct",), ("merge",), ("extend",))
 _TRIMMERS: Final = {"trim": "trim_reads", "qc": "check_reads"}
 """Rules that ran ngsgpu or fastp, by what they wrote, which says which of them."""
@@ -125,9 +132,19 @@ def software_versions(runs: Runs) -> str:
 
 
 def _yaml(document: Mapping[str, Mapping[str, str]]) -> str:
-    """YAML of two levels; JSON's strings are YAML's."""
+    """YAML of two levels, in ASCII and without markup."""
     lines = []
     for rule, tools in document.items():
-        lines.append(f"{rule}:\n")
-        lines += [f"  {tool}: {json.dumps(version)}\n" for tool, version in tools.items()]
+        lines.append(f"{_key(rule)}:\n")
+        lines += [f"  {_key(tool)}: {_quoted(version)}\n" for tool, version in tools.items()]
     return "".join(lines)
+
+
+def _key(name: str) -> str:
+    is_word = _WORD.fullmatch(name) and name.lower() not in _OTHER_WORDS
+    return name if is_word else _quoted(name)
+
+
+def _quoted(text: str) -> str:
+    escaped = (own if own in _SHOWN else f"\\U{ord(own):08x}" for own in text)
+    return f'"{"".join(escaped)}"'

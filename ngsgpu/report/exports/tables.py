@@ -81,8 +81,18 @@ def _csv(table: Table, labels: int = 1) -> str:
     text = io.StringIO()
     rows = zip(*(column.cells for column in written), strict=True)
     headings = [column.heading or "value" for column in written]
-    csv.writer(text, lineterminator="\n").writerows([headings, *rows])
+    lines = ([_as_text(cell) for cell in row] for row in [headings, *rows])
+    csv.writer(text, lineterminator="\n").writerows(lines)
     return text.getvalue()
+
+
+_NUMBER: Final = re.compile(r"[+-]?[0-9.,]+(e[+-]?[0-9]+)?%?|-", re.IGNORECASE)
+
+
+def _as_text(cell: str) -> str:
+    """A cell that no spreadsheet takes for a formula: such names get an apostrophe in front."""
+    is_formula = cell.startswith(("=", "+", "-", "@", "\t", "\r"))
+    return f"'{cell}" if is_formula and not _NUMBER.fullmatch(cell) else cell
 
 
 def _slug(text: str) -> str:

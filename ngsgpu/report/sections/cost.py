@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ngsgpu.declared.numbers import decimal_number
 from ngsgpu.errors import InputError
 from ngsgpu.report import words
 from ngsgpu.report.absent import read_note
@@ -101,7 +102,7 @@ def _read_benchmark(path: Path) -> dict[str, float]:
         if name not in ("s", "max_rss", "cpu_time") or cell in ("-", "NA", ""):
             continue
         try:
-            found[name] = float(cell)
+            found[name] = decimal_number(cell)
         except ValueError as error:
             raise InputError(path, f"{name} is not a number: {cell}", remedy, line=2) from error
     return found

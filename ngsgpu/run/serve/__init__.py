@@ -6,5 +6,5 @@ on the CPU each request in a copy (fork) of the server, which shares its memory;
 state no copy inherits, one request after the other in the server itself.
 
 Read in this order: ``place`` (where the socket is, and who is at the other end), ``request`` (what
-is sent), ``client``, ``server``.
+is sent), ``client``, ``arriving``, ``server``.
 """

@@ -7,16 +7,20 @@ import os
 import signal
 import socket
 import time
+from contextlib import suppress
+from itertools import pairwise
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from ngsgpu.ending import Terminated
-from ngsgpu.errors import NgsgpuError, UsageError
+from ngsgpu.errors import NgsgpuError, UsageError, without_control_characters
 from ngsgpu.run.serve.place import connected, peer
 from ngsgpu.run.serve.request import Request
 
 _POLL_SECONDS: Final = 0.05
 _END_SECONDS: Final = 30
+_LONGEST_ANSWER: Final = 1 << 16
+_LARGEST_STATUS: Final = 255
 
 
 def ask(path: Path, request: Request) -> int:
@@ -35,7 +39,8 @@ def ask(path: Path, request: Request) -> int:
     connection = _connected(path)
     with connection:
         try:
-            request.send(connection)
+            with suppress(OSError):  # a server that refuses does not wait for all of it
+                request.send(connection)
             answer = _answer(connection)
         except (KeyboardInterrupt, Terminated) as error:
             number = error.number if isinstance(error, Terminated) else signal.SIGINT
@@ -44,9 +49,12 @@ def ask(path: Path, request: Request) -> int:
                 answer = _answer(connection)
             except (NgsgpuError, OSError):
                 raise error from None
-    if "refused" in answer:
-        raise UsageError(answer["refused"])
-    return int(answer["status"])
+    refused, status = answer.get("refused"), answer.get("status")
+    if isinstance(refused, str):
+        raise UsageError(without_control_characters(refused))
+    if type(status) is int and 0 <= status <= _LARGEST_STATUS:
+        return status
+    raise NgsgpuError(f"{path}: what listens here is no server of ngsgpu; name another socket")
 
 
 def stop(path: Path) -> None:
@@ -58,7 +66,10 @@ def stop(path: Path) -> None:
     """
     with _connected(path) as connection:
         process, _ = peer(connection)
-    os.kill(process, signal.SIGTERM)
+    if not _is_server(process):
+        raise UsageError(f"{path}: process {process}, which listens here, is no server of ngsgpu")
+    with suppress(ProcessLookupError):
+        os.kill(process, signal.SIGTERM)
     end = time.monotonic() + _END_SECONDS
     while (left := connected(path)) is not None:
         left.close()
@@ -74,13 +85,26 @@ def _connected(path: Path) -> socket.socket:
     return connection
 
 
-def _answer(connection: socket.socket) -> dict[str, str]:
+def _is_server(process: int) -> bool:
+    """Whether a process is a server of ours; one of another container is not known here."""
+    try:
+        words = Path(f"/proc/{process}/cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return False
+    return process > 0 and any(pair == (b"db", b"serve") for pair in pairwise(words))
+
+
+def _answer(connection: socket.socket) -> dict[str, Any]:
+    """What the server answers; empty if that makes no sense."""
     try:
         with connection.makefile("rb") as answers:
-            line = answers.readline()
-    except ConnectionError:
+            line = answers.readline(_LONGEST_ANSWER)
+    except OSError:
         line = b""
     if not line:
         raise NgsgpuError("the server ended before this was done; see its messages")
-    answer: dict[str, str] = json.loads(line)
-    return answer
+    with suppress(ValueError, RecursionError):
+        answer = json.loads(line)
+        if isinstance(answer, dict):
+            return answer
+    return {}

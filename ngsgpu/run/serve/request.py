@@ -8,15 +8,14 @@ import re
 import socket
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from typing import Final
 
 from ngsgpu._version import __version__
 
-_SIZE_BYTES: Final = 4
-_MOST_FILES: Final = 250
-_STREAMS: Final = 3
+SIZE_BYTES: Final = 4
+STREAMS: Final = 3
 _OPEN_FILE: Final = re.compile(r"/(?:dev|proc/self)/fd/(\d+)")
 _OF_THE_SERVER: Final = ("CUDA_", "NGSGPU_LEASE")
 """Variables that begin so say which GPUs the server has leased."""
@@ -50,24 +49,16 @@ class Request:
     files: list[int] = field(default_factory=list)
 
     def send(self, connection: socket.socket) -> None:
-        """Send it, with the open files."""
-        named = {int(number) for word in self.words for number in _OPEN_FILE.findall(word)}
-        self.numbers = [*range(_STREAMS), *sorted(named - {*range(_STREAMS)})]
-        message = json.dumps(asdict(self)).encode()
-        socket.send_fds(connection, [len(message).to_bytes(_SIZE_BYTES, "big")], self.numbers)
-        connection.sendall(message)
+        """Send it, with the open files.
 
-    @classmethod
-    def receive(cls, connection: socket.socket) -> Request | None:
-        """Receive one; None if the other end has gone, or sends something else."""
-        size, files, _, _ = socket.recv_fds(connection, _SIZE_BYTES, _MOST_FILES)
-        with suppress(ValueError, TypeError, OSError), connection.makefile("rb") as sent:
-            message = sent.read(int.from_bytes(size, "big"))
-            request = cls(**{**json.loads(message), "files": files})
-            if len(files) == len(request.numbers):
-                return request
-        close(files)
-        return None
+        Raises:
+            OSError: the other end has gone.
+        """
+        named = {int(number) for word in self.words for number in _OPEN_FILE.findall(word)}
+        self.numbers = [*range(STREAMS), *sorted(named - {*range(STREAMS)})]
+        message = json.dumps(asdict(self)).encode()
+        socket.send_fds(connection, [len(message).to_bytes(SIZE_BYTES, "big")], self.numbers)
+        connection.sendall(message)
 
     @contextmanager
     def taken_over(self) -> Iterator[list[str]]:
@@ -77,14 +68,15 @@ class Request:
             The words, with the names that further open files have in this process.
 
         Raises:
-            OSError: the folder cannot be entered.
+            OSError: the folder cannot be entered, or a file does not open.
+            ValueError: the environment is none.
         """
         here: dict[int, int] = {}
 
         def name(found: re.Match[str]) -> str:
             return found[0].replace(found[1], str(here.get(int(found[1]), found[1])))
 
-        streams = [os.dup(number) for number in range(_STREAMS)]
+        streams = [os.dup(number) for number in range(STREAMS)]
         folder = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         environment, umask = dict(os.environ), os.umask(self.umask)
         try:
@@ -92,9 +84,9 @@ class Request:
                 {name: own for name, own in self.environment.items() if not _is_kept(name)}
                 | {name: own for name, own in environment.items() if _is_kept(name)}
             )
-            for number, file in enumerate(self.files[:_STREAMS]):
+            for number, file in enumerate(self.files[:STREAMS]):
                 os.dup2(file, number)
-            for number, file in zip(self.numbers[_STREAMS:], self.files[_STREAMS:], strict=True):
+            for number, file in zip(self.numbers[STREAMS:], self.files[STREAMS:], strict=True):
                 here[number] = os.dup(file) if _is_open(number) else os.dup2(file, number)
             os.chdir(self.folder)
             yield [_OPEN_FILE.sub(name, word) for word in self.words]

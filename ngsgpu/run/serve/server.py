@@ -15,19 +15,21 @@ import traceback
 import warnings
 from collections import deque
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from ngsgpu import ending
-from ngsgpu._version import __version__
 from ngsgpu.io.output.temporary import remove_all
+from ngsgpu.run.serve.arriving import Arriving, RefusedError, refusal_of
 from ngsgpu.run.serve.place import listening, peer
 from ngsgpu.run.serve.request import Request, close
 
-_SEND_SECONDS: Final = 10
-"""A client has so long to send what it has ready."""
+_MOST_ARRIVING: Final = 128
+"""Clients whose requests are read at a time; more wait until they can connect."""
+
+_PAUSE_SECONDS: Final = 0.01
 
 _UNWIND_SECONDS: Final = 30
 """A cancelled command has so long to end in the server's process."""
@@ -66,6 +68,8 @@ class Server:
         self._listener = listening(path)
         self._own = path.lstat()
         self._process = os.getpid()
+        self._listener.setblocking(False)
+        self._arriving: set[Arriving] = set()
         self._waiting: deque[tuple[socket.socket, Request]] = deque()
         self._running: dict[int, _Running] = {}
 
@@ -109,23 +113,32 @@ class Server:
             selector.register(self._listener, selectors.EVENT_READ)
             last = time.monotonic()
             while True:
-                busy = self._running or self._waiting
-                left = None if busy or idle is None else last + idle - time.monotonic()
-                if left is not None and left <= 0:
-                    return
+                ends = [own.deadline for own in self._arriving]
+                if idle is not None and not (self._running or self._waiting or ends):
+                    ends = [last + idle]
+                    if ends[0] <= time.monotonic():
+                        return
+                left = max(0.0, min(ends) - time.monotonic()) if ends else None
                 for key, _ in selector.select(left):
                     last = time.monotonic()
                     if key.fileobj is self._listener:
                         self._accept()
+                    elif isinstance(key.data, Arriving):
+                        self._receive(key.data)
                     else:
                         self._end(key.fd)
+                for late in [own for own in self._arriving if own.deadline <= time.monotonic()]:
+                    self._refuse(late, "the request did not arrive in time")
                 while self._waiting and (not copies or self._has_room()):
                     connection, request = self._waiting.popleft()
+                    begin = time.monotonic()
                     with connection:
                         if not _is_gone(connection):
                             run(connection, request)
                     close(request.files)
                     last = time.monotonic()
+                    for own in self._arriving:  # which nobody has read meanwhile
+                        own.deadline += last - begin
 
     def _has_room(self) -> bool:
         """Whether the next request has threads to run on."""
@@ -133,30 +146,46 @@ class Server:
         return taken == 0 or taken + self._waiting[0][1].threads <= self._threads
 
     def _accept(self) -> None:
-        connection, _ = self._listener.accept()
-        connection.settimeout(_SEND_SECONDS)
         try:
-            request = Request.receive(connection) if peer(connection)[1] == os.getuid() else None
-            if request is None:
-                connection.close()
-            elif (refusal := self._refusal(request)) is not None:
-                close(request.files)
-                _send(connection, {"refused": refusal})
-                connection.close()
-            else:
-                connection.settimeout(None)
-                self._waiting.append((connection, request))
-        except OSError:  # the client's end
+            connection, _ = self._listener.accept()
+        except OSError:  # the client has gone, or there are too many open files
+            time.sleep(_PAUSE_SECONDS)
+            return
+        if peer(connection)[1] != os.getuid():
             connection.close()
+            return
+        arriving = Arriving(connection)
+        self._arriving.add(arriving)
+        self._selector.register(connection, selectors.EVENT_READ, arriving)
+        if len(self._arriving) == _MOST_ARRIVING:
+            self._selector.unregister(self._listener)
 
-    def _refusal(self, request: Request) -> str | None:
-        """Why a request cannot be run; None if it can."""
-        again = "end the server with `ngsgpu db serve --stop` and start it again"
-        if request.version != __version__:
-            return f"the server is ngsgpu {__version__}, this is {request.version}; {again}"
-        if request.served != self._served:
-            return f"the server has another database open, or an earlier state of this one; {again}"
-        return None
+    def _receive(self, arriving: Arriving) -> None:
+        """Take what has arrived of a request."""
+        try:
+            request = arriving.receive()
+        except RefusedError as error:
+            self._refuse(arriving, str(error))
+            return
+        if request is None:
+            return
+        if reason := refusal_of(request, self._served):
+            close(request.files)
+            self._refuse(arriving, reason)
+            return
+        self._forget(arriving)
+        self._waiting.append((arriving.connection, request))
+
+    def _refuse(self, arriving: Arriving, reason: str) -> None:
+        self._forget(arriving)
+        arriving.refuse(reason)
+
+    def _forget(self, arriving: Arriving) -> None:
+        """Wait for no more of a request."""
+        if len(self._arriving) == _MOST_ARRIVING:
+            self._selector.register(self._listener, selectors.EVENT_READ)
+        self._arriving.remove(arriving)
+        self._selector.unregister(arriving.connection)
 
     def _copy(self, connection: socket.socket, request: Request) -> None:
         """Run a request in a copy of this process."""
@@ -173,6 +202,8 @@ class Server:
         try:
             ending.begin_again()
             self._listener.close()
+            for arriving in self._arriving:
+                arriving.close()
             for other, waiting in self._waiting:
                 other.close()
                 close(waiting.files)
@@ -217,7 +248,10 @@ class Server:
         lock = threading.Lock()
 
         def watch() -> None:
-            told = connection.recv(1)
+            try:
+                told = connection.recv(1)
+            except OSError:  # its end
+                told = b""
             number = told[0] if told and told[0] in ending.SIGNALS else signal.SIGTERM
             with lock:
                 if done.is_set():
@@ -229,23 +263,29 @@ class Server:
 
         watching = threading.Thread(target=watch, name="ngsgpu-client", daemon=True)
         watching.start()
-        status = 1
+        answer: dict[str, object] = {"status": 1}
         try:
-            with request.taken_over() as words:
+            with ExitStack() as stack:
                 try:
-                    status = self._work(words)
+                    words = stack.enter_context(request.taken_over())
+                except (OSError, ValueError) as error:
+                    answer = {"refused": f"the server cannot run this here: {error}"}
+                    return
+                try:
+                    answer["status"] = self._work(words)
                 finally:
                     remove_all()  # what a signal has kept from its end
         except KeyboardInterrupt:
-            status = ending.status_of(signal.SIGINT)
+            answer["status"] = ending.status_of(signal.SIGINT)
         except ending.Terminated as error:
-            status = ending.status_of(error.number)
+            answer["status"] = ending.status_of(error.number)
         except Exception:
             traceback.print_exc()
         finally:
             with lock:
                 done.set()
-            _send(connection, {"status": status})
+            with suppress(OSError):
+                connection.sendall(json.dumps(answer).encode() + b"\n")
             with suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)
             watching.join()
@@ -253,11 +293,9 @@ class Server:
 
 def _is_gone(connection: socket.socket) -> bool:
     """Whether a client has ended."""
-    with suppress(BlockingIOError):
+    try:
         return not connection.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
-    return False
-
-
-def _send(connection: socket.socket, answer: dict[str, object]) -> None:
-    with suppress(OSError):
-        connection.sendall(json.dumps(answer).encode() + b"\n")
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True

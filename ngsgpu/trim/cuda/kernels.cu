@@ -170,6 +170,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
         const int result2 = !rules.paired ? kPassed : left2 ? result_of(read2, rules) : kShort;
         trimmer.count(max(result1, result2), rules.paired ? 2 : 1);
         trimmer.count(kUnits, 1);
+        if (umi.lacks_index) trimmer.count(kNoIndex, 1);
         own.begin[0] = read1.begin;
         own.end[0] = read1.end;
         own.begin[1] = read2.begin;

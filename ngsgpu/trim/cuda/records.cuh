@@ -53,7 +53,7 @@ __device__ __forceinline__ u32 index_mark(const Piece& name, Wanted wanted) {
     return kNone;
 }
 
-// What stands behind the last colon of a name, up to a plus sign.
+// As fastp: what stands behind the last colon of a name, up to a plus sign.
 __device__ __forceinline__ Piece first_index(const Piece& name) {
     u32 stop = name.end;
     const u32 mark = index_mark(name, [&](u8 byte) { return byte == ':'; });
@@ -63,11 +63,45 @@ __device__ __forceinline__ Piece first_index(const Piece& name) {
     return {name.bytes, mark + 1, stop};
 }
 
-// What stands behind the last colon or plus sign of a name.
+// As fastp: what stands behind the last colon or plus sign of a name.
 __device__ __forceinline__ Piece last_index(const Piece& name) {
     const u32 mark = index_mark(name, [](u8 byte) { return byte == ':' || byte == '+'; });
     if (mark == kNone) return {name.bytes, 0, 0};
     return {name.bytes, mark + 1, name.end};
+}
+
+__device__ __forceinline__ bool is_base(u8 letter) {
+    const u8 upper = letter & 0xdf;
+    return upper == 'A' || upper == 'C' || upper == 'G' || upper == 'T' || upper == 'N';
+}
+
+// The first or last index of a name, as _index of ngsgpu/trim/records.py.
+__device__ __forceinline__ Piece index_of(const Piece& name, bool last) {
+    u32 begin = name.end;
+    while (begin > name.start && name.bytes[begin - 1] != ':' && name.bytes[begin - 1] != '#')
+        --begin;
+    if (begin == name.start) return {name.bytes, 0, 0};
+    u32 first_end = kNone, start = begin, at = begin;
+    for (; at < name.end; ++at) {
+        const u8 letter = name.bytes[at];
+        if (letter == '+' || letter == '-') {
+            if (first_end == kNone) first_end = at;
+            start = at + 1;
+        } else if (!is_base(letter)) {
+            break;
+        }
+    }
+    if (at < name.end && name.bytes[at] != '/' && name.bytes[at] != ' ' && name.bytes[at] != '\t')
+        return {name.bytes, 0, 0};
+    if (last) return {name.bytes, start, at};
+    return {name.bytes, begin, first_end == kNone ? at : first_end};
+}
+
+// Where the first word of a name ends, which a tab may end as well as a space.
+__device__ __forceinline__ u32 word_end(const Piece& name, bool at_tabs) {
+    u32 at = name.start;
+    while (at < name.end && name.bytes[at] != ' ' && !(at_tabs && name.bytes[at] == '\t')) ++at;
+    return at;
 }
 
 // The first bases of a read.
@@ -82,6 +116,8 @@ struct Umi {
     Piece second;
     bool there;
     bool two;
+    bool lacks_index;
+    u32 behind;  // bytes of the first word of a name that stay behind the UMI
 
     __device__ __forceinline__ u32 size(const Rules& rules) const {
         if (!there) return 0;
@@ -92,18 +128,32 @@ struct Umi {
 
 __device__ __forceinline__ Umi umi_of(const Mates& mates1, const Mates& mates2, u32 unit,
                                       const Rules& rules) {
-    Umi umi = {{nullptr, 0, 0}, {nullptr, 0, 0}, false, false};
+    Umi umi = {{nullptr, 0, 0}, {nullptr, 0, 0}, false, false, false, 0};
     const int place = rules.umi;
     if (place == kNoUmi) return umi;
     const bool both = place == kPerIndex || place == kPerRead;
-    if (place == kIndex1 || place == kPerIndex) umi.first = first_index(name_of(mates1, unit));
+    const bool index1 = place == kIndex1 || place == kPerIndex;
+    const bool index2 = rules.paired && (place == kIndex2 || place == kPerIndex);
+    const Piece name1 = name_of(mates1, unit);
+    const Piece name2 = rules.paired ? name_of(mates2, unit) : name1;
+    if (index1) umi.first = rules.as_fastp ? first_index(name1) : index_of(name1, false);
     if (place == kRead1 || place == kPerRead) umi.first = first_bases(mates1, unit, rules);
     if (rules.paired) {
         umi.two = both;
-        if (place == kIndex2 || place == kPerIndex) umi.second = last_index(name_of(mates2, unit));
+        if (index2) umi.second = rules.as_fastp ? last_index(name2) : index_of(name2, true);
         if (place == kRead2 || place == kPerRead) umi.second = first_bases(mates2, unit, rules);
     }
-    umi.there = both || umi.first.size() + umi.second.size() > 0;
+    const bool any = umi.first.size() + umi.second.size() > 0;
+    umi.there = any || (both && (place == kPerRead || rules.as_fastp));
+    if (rules.as_fastp) return umi;
+    umi.lacks_index = (index1 && umi.first.size() == 0) || (index2 && umi.second.size() == 0);
+    const u32 end = word_end(name1, true);
+    if (end - name1.start < 2) return umi;
+    const u8 last = name1.bytes[end - 1];
+    const bool of_mate = rules.paired
+                             ? name2.bytes[word_end(name2, true) - 1] != last
+                             : name1.bytes[end - 2] == '/' && (last == '1' || last == '2');
+    umi.behind = of_mate ? 2 : 0;
     return umi;
 }
 
@@ -152,10 +202,7 @@ struct Output : WarpOutput {
                                                const Umi& umi, const Trimmed& own,
                                                const Piece& reason, const Rules& rules) {
         const Piece name = name_of(mates, unit);
-        u32 split = name.end;
-        if (umi.there)
-            for (u32 at = name.start; at < split; ++at)
-                if (name.bytes[at] == ' ') split = at;
+        const u32 split = umi.there ? word_end(name, !rules.as_fastp) - umi.behind : name.end;
         put(u8('@'));
         put_piece(Piece{name.bytes, name.start, split});
         put_umi(umi, own, rules);

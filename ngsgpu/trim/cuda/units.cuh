@@ -21,6 +21,7 @@ enum Counter {
     kCorrectedReads,
     kCorrectedBases,
     kUnits,
+    kNoIndex,
     kTails,
     kInserts = kTails + 8,
     kBegun = kInserts + kMostInsert + 1,  // adapters without their first bases, by mate and how many

@@ -55,6 +55,13 @@ class Case:
         rows = [f"{'CU'[not t]}\tread{n}\t{t}\t100|100\t0:5" for n, t in enumerate(self.taxids)]
         return "".join(f"{row}\n" for row in rows).encode()
 
+    def with_names(self) -> bytes:
+        """As Kraken 2 writes them with --use-names."""
+        lines = [line.split(b"\t") for line in self.kraken().splitlines()]
+        for fields in lines:
+            fields[2] = b"Some (odd) taxon 7 (taxid " + fields[2] + b")"
+        return b"".join(b"\t".join(fields) + b"\r\n" for fields in lines)
+
     def kept(
         self, taxa: list[int], exclude: list[int], *, children: bool, invert: bool
     ) -> list[list[Record]]:
@@ -85,7 +92,7 @@ def test_random_calls(
     taxa = rng.sample(TAXIDS, rng.randint(1, 3))
     exclude = rng.sample(TAXIDS[1:], rng.randint(0, 2))
     children, invert = rng.random() < 0.6, rng.random() < 0.3
-    text = case.ours() if rng.random() < 0.5 else case.kraken()
+    text = rng.choice([case.ours, case.kraken, case.with_names])()
     calls = write(tmp_path / "calls", gzip.compress(text) if rng.random() < 0.3 else text)
     small = rng.choice([100, 1 << 20])
     monkeypatch.setattr(
@@ -148,6 +155,26 @@ def test_reads_of_a_classification(ngsgpu: Commands, world: World, tmp_path: Pat
         assert out.read_bytes() == b"".join(kept)
 
 
+def test_reads_without_names(ngsgpu: Commands, world: World, tmp_path: Path) -> None:
+    """Their calls have empty names, too."""
+    headers = ["@", "@ comment", "@a b"]
+    bases = world.reads[0]
+    text = "".join(f"{own}\n{bases}\n+\n{'I' * len(bases)}\n" for own in headers)
+    reads = write(tmp_path / "r.fq", text.encode())
+    database, calls, out = (tmp_path / name for name in ("db", "calls", "out.fq"))
+    built = ngsgpu(
+        "db", "build", *world.references, "-d", database, "--taxonomy", world.taxonomy,
+        "--map", world.map, "-q",
+    )  # fmt: skip
+    assert built.status == 0, built.err
+    for option in ("-o", "--kraken-reads"):
+        done = ngsgpu("classify", "-d", database, "-i", reads, option, calls, "-q")
+        assert done.status == 0, done.err
+        done = ngsgpu("extract", "-c", calls, "-i", reads, "-o", out, "--taxon", 1, "--invert")
+        assert done.status == 0, done.err
+        assert out.read_bytes() == reads.read_bytes()
+
+
 HEAD = b"read\ttaxid\n"
 
 
@@ -159,7 +186,11 @@ HEAD = b"read\ttaxid\n"
         (HEAD + b"b\t1\na\t2\n", [], "call 1 is of 'b', and the read in"),
         (HEAD + b"aa\t1\nb\t2\n", [], "call 1 is of 'aa'"),
         (HEAD + b"a\t1\nb\tx\n", [], "line 3: the line is no call"),
-        (HEAD + b"a\t1\nb\n", [], "line 3: the line is no call"),
+        (HEAD + b"a\t1\nb\n", [], "line 3: the line is cut (1 columns, the first line has 2)"),
+        (HEAD + b"a\t1\nb\t2\t3\n", [], "line 3: the line is no call (3 columns"),
+        (b"C\ta\t1\t9\t1:5\nC\tb\t1\n", [], "line 2: the line is cut (3 columns"),
+        (b"C\ta\tX (taxid 1)\nC\tb\tX (taxid )\n", [], "line 2: the line is no call"),
+        (b"C\ta\tX (taxid 1)\nC\tb\ttaxid 2)\n", [], "line 2: the line is no call"),
         (HEAD + b"a\t1\nb\t" + b"9" * 30 + b"\n", [], "line 3: the line is no call"),
         (b"read\tscore\na\t1\n", [], "the table has no column taxid"),
         (b"name\ttaxid\na\t1\n", [], "line 1: this is no table of calls"),
@@ -185,6 +216,23 @@ def test_refusals(
     assert done.status == 2
     assert said in done.error
     assert not out.exists()
+
+
+def test_taxa_that_no_read_has(ngsgpu: Commands, world: World, tmp_path: Path) -> None:
+    """Without a taxonomy a warning; with one, taxa that it does not have are an error."""
+    reads = write(tmp_path / "r.fq", b"@a\nA\n+\nI\n@b\nC\n+\nI\n")
+    calls, out = write(tmp_path / "calls", HEAD + b"a\t1\nb\t1\n"), tmp_path / "out.fq"
+    words = ["extract", "-c", calls, "-i", reads, "-o", out, "--taxon"]
+    done = ngsgpu(*words, 777)
+    assert (done.status, out.read_bytes()) == (0, b"")
+    assert "ngsgpu: no read is called as taxon 777 itself" in done.err
+    for taxon in ("1", "1 --invert", "777 --invert"):
+        assert ("no read is" in ngsgpu(*words, *taxon.split()).err) == ("777" in taxon)
+    for others in ([777], [1, "--exclude", 777]):
+        done = ngsgpu(*words, *others, "--taxonomy", world.taxonomy)
+        assert (done.status, "taxon 777 is not in the taxonomy" in done.error) == (2, True)
+    done = ngsgpu(*words, "9" * 30)
+    assert (done.status, "is too large for a taxid" in done.error) == (2, True)
 
 
 def test_no_taxon(ngsgpu: Commands, tmp_path: Path) -> None:

@@ -35,7 +35,6 @@ IMPORTED = (
     "ngsgpu.report.render",
     "numba",
     "numpy.ma",
-    "pandas",
     "pysam",
     "smart_open",
     "snakemake.cli",

@@ -86,7 +86,7 @@ EXPECTED: dict[str, Parsed | Refused] = {
     "biojulia_fasta/index.yml": Refused("begins with a blank line, neither FASTQ nor FASTA", 1, 1),
     "biojulia_fasta/lavender.fasta": Parsed(1),
     "biojulia_fasta/loveliesbleeding.fasta": Refused(
-        "'X' at position 1 of the line is not a nucleotide code", 1, 2
+        "'L' at position 4 of the line is not a nucleotide code", 1, 2
     ),
     "biojulia_fasta/lupine.fasta": Parsed(1),
     "biojulia_fasta/phlox.fasta": Parsed(1),
@@ -184,7 +184,7 @@ EXPECTED: dict[str, Parsed | Refused] = {
     "biopython_fasta/f001": Refused("'E' at position 2 of the line is not a nucleotide code", 1, 2),
     "biopython_fasta/f002": Parsed(3),
     "biopython_fasta/flowers.pro.gz": Refused(
-        "'X' at position 1 of the line is not a nucleotide code", 1, 2
+        "'L' at position 4 of the line is not a nucleotide code", 1, 2
     ),
     "biopython_fasta/lupine.nu": Parsed(1),
     "biopython_fasta/phlox.nu": Parsed(1),

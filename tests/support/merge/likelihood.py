@@ -108,7 +108,63 @@ def decide(first: Read, second: Read, learnt: Learnt) -> int | None:
         copies = alike + unlike + usual < rules.related
         total = prior + chance
         found.append(Placement(total, shift, chance, unlike + prior, copies))
-    return chosen(found, rules)
+    shift = chosen(found, rules)
+    if shift is None:
+        return None
+    total = next(own.total for own in found if own.shift == shift)
+    explained = composed(first, second, shift, tables)
+    if shift >= 0 and shift + len(second.bases) > len(first.bases):
+        explained = max(explained, predicted(first, second, shift, tables))
+    return shift if total - explained >= rules.accept else None
+
+
+def logarithm(number: int) -> int:
+    """256 times the binary logarithm, rounded down: the bits of a power."""
+    return (number**256).bit_length() - 1
+
+
+def composed(first: Read, second: Read, shift: int, tables: Tables) -> int:
+    """Evidence that the bases frequent in this pair explain."""
+    bases = "".join([*first.bases, *second.bases])
+    every = logarithm(sum(1 + bases.count(base) for base in "ACGT"))
+    sum_ = 0
+    for at, base in enumerate(second.bases):
+        if 0 <= at + shift < len(first.bases) and base == first.bases[at + shift] != "N":
+            frequency = logarithm(1 + bases.count(base)) - every
+            sum_ += max(0, int(tables.base["ACGT".index(base)]) + frequency)
+    return sum_
+
+
+def predicted(first: Read, second: Read, shift: int, tables: Tables) -> int:
+    """Evidence that a tandem repeat explains, at the end of the first and begin of the second."""
+    overlap = len(first.bases) - shift
+    most = 0
+    for period in range(1, max(len(first.bases), len(second.bases))):
+        ahead = [said(second, k, k + period, tables) for k in range(overlap)]
+        behind = [said(first, shift + k, shift + k - period, tables) for k in range(overlap)]
+        equal = [recurs(second, k, k + period) for k in range(overlap)]
+        before = [recurs(first, shift + k, shift + k - period) for k in reversed(range(overlap))]
+        seen = [*equal, False].index(False) + [*before, False].index(False)
+        if 2 * seen >= overlap:
+            splits = range(min(overlap, max(0, len(second.bases) - period)) + 1)
+            most = max(most, *(sum(ahead[:at]) + sum(behind[at:]) for at in splits))
+    return most
+
+
+def recurs(read: Read, one: int, two: int) -> bool:
+    """Whether two bases of a read are known and equal."""
+    inside = 0 <= two < len(read.bases)
+    return inside and read.bases[one] == read.bases[two] != "N"
+
+
+def said(read: Read, one: int, two: int, tables: Tables) -> int:
+    """What two bases of a read say for being copies; nothing outside of it."""
+    if not 0 <= two < len(read.bases) or "N" in (read.bases[one], read.bases[two]):
+        return 0
+    cell = SCORES * read.scores[one] + read.scores[two]
+    if read.bases[one] != read.bases[two]:
+        return int(tables.mismatch[cell])
+    return int(tables.match[cell]) + int(tables.base["ACGT".index(read.bases[one])])
 
 
 def chosen(found: list[Placement], rules: Rules) -> int | None:

@@ -11,21 +11,30 @@ COMPLEMENT = str.maketrans("ACGTN", "TGCAN")
 
 
 def fill_by_strings(reads: list[str]) -> list[str]:
-    """The reads with letters for each N for which there are any."""
+    """The reads with letters for each N for which there are any.
+
+    Each round looks at the reads in which the one before found the k-mers that it asked for.
+    """
     k = kmer_length(sum(map(len, reads)))
-    total = sum(read.count("N") for read in reads)
     seen: set[tuple[int, int, bool]] = set()
-    for turn in range(4):
-        following: Counter[tuple[str, str]] = Counter()
-        for read in reads:
-            for strand in (read, read.translate(COMPLEMENT)[::-1]):
-                for window in (strand[i : i + k + 1] for i in range(len(strand) - k)):
-                    if "N" not in window:
-                        following[window[:k], window[k]] += 1
+    looked_at = [*range(len(reads))]
+    for _ in range(32):
         asked = dict(questions(reads, k))
-        if 16 * len(asked.keys() - seen) < (total if turn else 1):
+        if not asked.keys() - seen:
             break
         seen |= asked.keys()
+        wanted = set(asked.values())
+        following: Counter[tuple[str, str]] = Counter()
+        found = []
+        for number in looked_at:
+            strands = reads[number], reads[number].translate(COMPLEMENT)[::-1]
+            windows = [own[i : i + k + 1] for own in strands for i in range(len(own) - k + 1)]
+            if any(window[:k] in wanted for window in windows):
+                found.append(number)
+            for window in windows:
+                if "N" not in window and len(window) > k:
+                    following[window[:k], window[k]] += 1
+        looked_at = found
         votes: dict[tuple[int, int], Counter[str]] = {}
         for (number, position, behind), kmer in asked.items():
             for base in "ACGT":

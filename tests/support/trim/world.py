@@ -55,7 +55,9 @@ def _named(number: int, mate: int, own: tuple[bytes, bytes]) -> Record:
 _HEADERS = (
     "NB501:{number} {mate}:N:0:ACGTAC+TTGC", "r{number}/{mate}", "r{number} {mate}:N:0:ACGT",
     "r{number} ", "r{number}:A+C", "{number} :", "{number} ::+", "{number} 1+2+3:", "{number} +++",
-    "r{number}\tx y:zz+k", "{number}", "r{number} {mate}:" + "A" * 200 + "+" + "C" * 150,
+    "r{number}\tx y:zz+k", "{number}", "H:6:{number}#ACGT/{mate}", "r{number}.{mate} x",
+    "r{number}_{mate}", "r{number}/{mate}\tBC:Z:AC-GT", "r:{number}:+ACGT", "r{number} #AC:GT/1 ",
+    "r{number} {mate}:" + "A" * 200 + "+" + "C" * 150,
 )  # fmt: skip
 
 

@@ -56,7 +56,8 @@ def rows_of(sheet):
     Raises:
         FileNotFoundError: it is not written yet.
     """
-    return [line.split("\t") for line in Path(sheet).read_text().splitlines()[1:]]
+    _, *lines, _ = Path(sheet).read_text().split("\n")
+    return [line.split("\t") for line in lines]
 
 
 def recorded_rows(database, batch):

@@ -114,7 +114,7 @@ def chain_arguments(wildcards, input, output, resources):
         ]
         if stage == "deplete":
             words.append(f"--index {shlex.quote(str(input.host))}")
-        if resources.gpu > 1:
+        if not isinstance(resources.gpu, str) and resources.gpu > 1:
             words.append(f"--gpus {max(1, min(wanted_gpus(stage), resources.gpu))}")
         words.append(stage_options(wildcards.sample, stage))
         setting = f"{stage}.arguments={' '.join(words)}"

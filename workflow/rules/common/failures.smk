@@ -76,13 +76,14 @@ def goes_on():
     return goes
 
 
-def guarded(inputs, output, kept=()):
+def guarded(inputs, output, kept=(), reads=()):
     """Shell commands that guard a job; outputs without a suffix are folders."""
     lists = {
         "inputs": inputs,
         "outputs": [path for path in output if Path(path).suffix],
         "folders": [path for path in output if not Path(path).suffix],
         "kept": kept,
+        "reads": reads,
     }
     told = [
         f"guard_{name}=({' '.join(shlex.quote(str(path)) for path in paths)})"
@@ -98,6 +99,11 @@ def guarded(inputs, output, kept=()):
 def guard(wildcards, input, output):
     """Guard of a sample's job; a note for an input is one for the outputs."""
     return guarded(input, output)
+
+
+def guard_reads(wildcards, input, output):
+    """Guard of a job of a program that fails without reads: then there is nothing to do."""
+    return guarded(input, output, reads=listed(input.first))
 
 
 def guard_plan(wildcards, input, output):

@@ -1,7 +1,7 @@
 # What the shell of a guarded job does (failures.smk says why). It has been given the lists
-# guard_inputs, guard_outputs, guard_folders and guard_kept (what a failure leaves alone if it is there:
-# an earlier run's, or of stages before one that fails), guard_retries and guard_goes_on. After
-# `guard LOG` the commands that follow are guarded.
+# guard_inputs, guard_outputs, guard_folders, guard_kept (what a failure leaves alone if it is there:
+# an earlier run's, or of stages before one that fails) and guard_reads (files without any reads leave
+# nothing to do), guard_retries and guard_goes_on. After `guard LOG` the commands that follow are guarded.
 #
 # A note has the job's log and the log's last error, a line each; that of a folder lies in it. Tries are
 # counted beside the log: Snakemake says which one it is to resources only, and those may be the ones of
@@ -80,6 +80,18 @@ settle() {
     exit 0
 }
 
+# Whether a file, compressed by gzip or not, holds nothing; one that cannot be read does not.
+is_empty() {
+    local first
+    first=$(set -o pipefail; gzip -cdf -- "$1" 2> /dev/null | head -c 1 | tr '\0' x) && [[ -z $first ]]
+}
+
+lack_reads() {
+    local file
+    for file in "${guard_reads[@]}"; do is_empty "$file" || return 1; done
+    ((${#guard_reads[@]} > 0))
+}
+
 guard() {
     local file out
     guard_log=$1
@@ -95,5 +107,9 @@ guard() {
             exit 0
         fi
     done
+    if lack_reads; then
+        note skipped "no reads" "${guard_outputs[@]}" "${guard_folders[@]}"
+        exit 0
+    fi
     trap 'settle $?' EXIT
 }

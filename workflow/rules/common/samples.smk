@@ -123,6 +123,27 @@ def with_fetched(row, number):
     return row | files, problems
 
 
+def alignments(path):
+    """Whether a file is BAM or CRAM, which has both mates of its pairs."""
+    return Path(path).suffix.lower() in (".bam", ".ubam", ".cram")
+
+
+def check_mates(row, number, sample):
+    """List the problem, if second mates are given as no command takes them."""
+    first, second = row["fastq_1"], row.get("fastq_2", "")
+    if second != first and (alignments(first) or alignments(second)) and second:
+        return [
+            f"line {number}: BAM and CRAM have both mates; give '{first}' as fastq_2, too, if it "
+            "holds pairs, and nothing if it does not"
+        ]
+    if any(alignments(path) != alignments(first) for path in sample.first):
+        return [
+            f"line {number}: sample '{sample.name}' has lanes of FASTQ, and of BAM or CRAM; give "
+            "them as two samples"
+        ]
+    return []
+
+
 def read_samples(sheet, schema_file):
     """Read the sheet of real samples; the rows of one sample are its lanes, in order."""
     rows, problems = read_rows(sheet, schema_file)
@@ -135,7 +156,8 @@ def read_samples(sheet, schema_file):
         problems.extend(wrong)
         for column in ("fastq_1", "fastq_2"):
             path = row.get(column)
-            if path:
+            is_both = column == "fastq_2" and path == row["fastq_1"]
+            if path and not (is_both and alignments(path)):
                 if (name, path) in owners:
                     problems.append(
                         f"line {number}, column {column}: '{path}' is already in line "
@@ -154,6 +176,7 @@ def read_samples(sheet, schema_file):
                 f"line {number}: sample '{name}' has lanes with and without second mates; "
                 "give the single-end lanes another sample name"
             )
+        problems.extend(check_mates(row, number, sample))
         above = vars(sample) | dict.fromkeys(SETTINGS) | sample.settings
         problems += [
             f"line {number}: sample '{name}' has another {column} further up"

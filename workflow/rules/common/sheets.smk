@@ -11,6 +11,10 @@ import yaml
 from jsonschema import Draft202012Validator
 from snakemake.exceptions import WorkflowError
 
+# Of a config.
+MOST_VALUES = 100_000
+DEEPEST = 50
+
 # Columns of the sheets that hold paths.
 PATHS = {
     "fastq_1",
@@ -67,12 +71,33 @@ def give_types(config, schema):
                 config[key] = meant
 
 
+def check_size(config):
+    """Refuse a config that aliases of YAML make larger than anybody writes.
+
+    Raises:
+        WorkflowError: it is so.
+    """
+    waiting, count = [(config, 0)], 0
+    while waiting:
+        value, depth = waiting.pop()
+        count += 1
+        if count > MOST_VALUES or depth > DEEPEST:
+            raise WorkflowError(
+                "the config cannot be used: it has too many values, or is nested too deeply; "
+                "write values in place of aliases (*)"
+            )
+        inner = value.values() if isinstance(value, dict) else value
+        if isinstance(value, (dict, list)):
+            waiting.extend((own, depth + 1) for own in inner)
+
+
 def check_config(config, schema_file):
     """Give the config the types of the schema, and refuse one that does not fit, in a line a problem.
 
     Raises:
         WorkflowError: it does not fit.
     """
+    check_size(config)
     with open(schema_file) as file:
         schema = yaml.safe_load(file)
     give_types(config, schema)
@@ -125,7 +150,7 @@ def sheet_lines(sheet):
     Blank lines and lines that begin with '#' are skipped.
     """
     try:
-        lines = Path(sheet).read_text(encoding="utf-8-sig").splitlines()
+        lines = Path(sheet).read_text(encoding="utf-8-sig").split("\n")
     except (OSError, UnicodeDecodeError) as error:
         raise WorkflowError(f"cannot read the sheet '{sheet}': {error}") from error
     delimiter = None
@@ -134,7 +159,12 @@ def sheet_lines(sheet):
             continue
         if delimiter is None:
             delimiter = next((mark for mark in "\t,;" if mark in line), "\t")
-        cells = [cell.strip() for cell in next(csv.reader([line], delimiter=delimiter))]
+        try:
+            cells = [
+                cell.strip() for cell in next(csv.reader([line], delimiter=delimiter))
+            ]
+        except csv.Error as error:
+            raise WorkflowError(f"{sheet}, line {number}: {error}") from error
         while cells and not cells[-1]:
             cells.pop()
         yield number, cells

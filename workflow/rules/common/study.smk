@@ -86,6 +86,27 @@ def given(path):
     return local(path)
 
 
+def check_formats(samples):
+    """Refuse what only ngsgpu reads, where other programs get the reads of the sheet themselves.
+
+    Raises:
+        WorkflowError: names the first such file.
+    """
+    trim = config["trim"]
+    if trim["engine"] == "ngsgpu" if trim["enabled"] else HOST:
+        return
+    unread = [".bam", ".ubam", ".cram", ".zst"] + [".bz2", ".xz"] * (
+        not trim["enabled"]
+    )
+    for sample in samples.values():
+        for path in [*sample.first, *sample.second]:
+            if Path(path).suffix.lower() in unread:
+                raise WorkflowError(
+                    f"{config['samples']}: '{path}' is read by ngsgpu only: set trim.enabled to true "
+                    "and trim.engine to ngsgpu, whose output all programs read, or convert it"
+                )
+
+
 def simulated_sample(dataset):
     """Say where the reads of a simulated set will be."""
     folder = f"results/{dataset.name}/simulate"
@@ -169,6 +190,7 @@ HOST = host_files(config["deplete"]["host"])
 HOST_INDEX = "results/host/host.idx"
 DATASETS = study_datasets()
 SEQUENCED = study_samples()
+check_formats(SEQUENCED)
 TRIMMED = trimmed(SEQUENCED)
 STUDY = all_samples(DATASETS, depleted(TRIMMED))
 DEPLETED = SEQUENCED if HOST else {}
@@ -276,10 +298,9 @@ def reference_if_known(wildcards):
 
 
 def arm_reads(wildcards, input):
-    """The options -i and -I for the reads of one arm, lane by lane."""
-    return " ".join(
-        [repeated("-i", input.first), repeated("-I", input.get("second", []))]
-    )
+    """The options -i and -I for the reads of one arm, lane by lane; BAM has both mates."""
+    first, second = listed(input.first), listed(input.get("second", []))
+    return " ".join([repeated("-i", first), repeated("-I", second * (second != first))])
 
 
 def repeated(option, paths):

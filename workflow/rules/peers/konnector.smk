@@ -26,7 +26,7 @@ rule connect_pairs:
         runtime=minutes_for("extend"),
         gpu=0,
     params:
-        guard=guard,
+        guard=guard_reads,
         options=config["extend"]["konnector_options"],
     shell:
         # Debian keeps ABySS' programs out of the PATH. Both programs get the same lengths: the

@@ -21,6 +21,7 @@ from ngsgpu.classify.database.memory import check, expected_locations, plan_buil
 from ngsgpu.classify.database.plan import (
     assemble_database,
     check_taxa,
+    check_windows,
     inputs_of,
     partition_of,
     taxa_of,
@@ -166,6 +167,7 @@ class _Addition:
 
         with progress.stage("sketching references", unit="bases") as stage:
             sketches, collected = builder.sketch(self.files, collector, stage.advance)
+        check_windows(collected.targets, old.parameters)
         return sketches, collected.targets
 
     def _with_targets(

@@ -11,10 +11,12 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from ngsgpu.declared.numbers import decimal_number, whole_number
 from ngsgpu.errors import InputError
 from ngsgpu.evaluate.classification.result import SCHEMA, SCHEMA_VERSION
 from ngsgpu.report.absent import is_present
 from ngsgpu.report.files import numbered_lines, read_json
+from ngsgpu.taxonomy.ranks import kraken_code
 
 FILES = ("report", "abundance", "coverage", "evidence", "stats", "evaluation")
 """Kraken's report, tables of abundances, coverage and species, statistics, evaluation."""
@@ -141,8 +143,8 @@ def read_composition(path: Path) -> Composition:
     for number, line in numbered_lines(path, _REMEDY):
         fields = line.split("\t")
         try:
-            clade, direct = int(fields[1]), int(fields[2])
-            code, _, name = fields[-3:]
+            clade, direct, taxid = (whole_number(fields[place]) for place in (1, 2, -2))
+            code, name = kraken_code(fields[-3].strip(), taxid), fields[-1]
         except (IndexError, ValueError) as error:
             raise InputError(
                 path, "this is not a line of a Kraken report", _REMEDY, line=number
@@ -151,7 +153,7 @@ def read_composition(path: Path) -> Composition:
             unclassified = clade
             continue
         depth = (len(name) - len(name.lstrip(" "))) // 2
-        taxon = Taxon(name.strip(), code, clade, direct)
+        taxon = Taxon(name.strip(" "), code, clade, direct)
         if depth > min(len(above), _DEEPEST):
             raise InputError(path, "the name is indented too far", _REMEDY, line=number)
         del above[depth:]
@@ -173,7 +175,8 @@ def read_shares(path: Path) -> list[Share]:
     rank = None
     for number, fields in _rows(path, "taxid"):
         try:
-            share = Share(int(fields[0]), fields[1], fields[2], int(fields[3]))
+            taxid, reads = whole_number(fields[0]), whole_number(fields[3])
+            share = Share(taxid, fields[1], fields[2], reads)
         except (IndexError, ValueError) as error:
             raise InputError(path, "this is not a taxon", _REMEDY, line=number) from error
         # Tables of earlier versions do not name it.
@@ -194,13 +197,10 @@ def read_coverage(path: Path) -> list[TargetCoverage]:
     for number, fields in _rows(path, "target"):
         try:
             target, _, name, length, windows, covered, _, bin_bases, bins = fields
-            counts = np.array([int(count) for count in bins.split(",")], dtype=np.int64)
-            found.append(
-                TargetCoverage(
-                    target, name, int(length), int(windows), int(covered), int(bin_bases), counts
-                )
-            )
-        except ValueError as error:
+            counts = np.array([whole_number(count) for count in bins.split(",")], dtype=np.int64)
+            bases, number, hit, each = map(whole_number, (length, windows, covered, bin_bases))
+            found.append(TargetCoverage(target, name, bases, number, hit, each, counts))
+        except (ValueError, OverflowError) as error:
             raise InputError(
                 path, "this is not the coverage of a reference sequence", _REMEDY, line=number
             ) from error
@@ -217,10 +217,10 @@ def read_evidence(path: Path) -> list[SpeciesEvidence]:
     for number, fields in _rows(path, "taxid"):
         try:
             _, name, called, note, reads, _, _, *numbers = fields
-            identity, low, high, _, _, evenness, chance = map(float, numbers)
+            identity, low, high, _, _, evenness, chance = map(decimal_number, numbers)
             found.append(
                 SpeciesEvidence(
-                    name, called, note, int(reads), identity, low, high, evenness, chance
+                    name, called, note, whole_number(reads), identity, low, high, evenness, chance
                 )
             )
         except ValueError as error:

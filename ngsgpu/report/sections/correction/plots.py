@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from ngsgpu.declared.numbers import whole_number
 from ngsgpu.errors import InputError
 from ngsgpu.report.drawing import SMALL, VARIANT_COLOURS, VARIANT_LABELS, drawn, plain_decades
 from ngsgpu.report.files import numbered_lines
@@ -71,14 +72,14 @@ def read_spectrum(path: Path) -> Spectrum:
         if line.startswith("#"):
             words = dict(word.split("=", 1) for word in line[1:].split() if "=" in word)
             try:
-                k = int(words.get("k", k))
+                k = whole_number(words.get("k", str(k)))
                 part, _, whole = words.get("sampled", "1").partition("/")
-                sampled = int(part) / int(whole or 1)
+                sampled = whole_number(part) / whole_number(whole or "1")
             except (ValueError, ZeroDivisionError) as error:
                 raise InputError(path, "the comment is damaged", remedy, line=number) from error
         elif line and line != "multiplicity\tcount":
             try:
-                multiplicity, count = (int(cell) for cell in line.split("\t"))
+                multiplicity, count = map(whole_number, line.split("\t"))
             except ValueError as error:
                 cause = "this is not a multiplicity and a count"
                 raise InputError(path, cause, remedy, line=number) from error
