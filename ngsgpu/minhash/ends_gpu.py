@@ -15,8 +15,9 @@ from ngsgpu.device.pinned import mapped_empty
 from ngsgpu.device.spread import seen_from_here
 from ngsgpu.device.team import here
 from ngsgpu.minhash.ends import ENTRY_BYTES, cell_bits_for
-from ngsgpu.minhash.gpu import BLOCKS_PER_MULTIPROCESSOR, sorted_keys, sorted_parts
+from ngsgpu.minhash.gpu import BLOCKS_PER_MULTIPROCESSOR
 from ngsgpu.minhash.gpu_memory import sorting_bytes
+from ngsgpu.minhash.gpu_parts import sorted_keys, sorted_parts
 from ngsgpu.minhash.params import EndParameters
 
 if TYPE_CHECKING:
