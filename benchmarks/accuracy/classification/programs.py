@@ -89,7 +89,9 @@ class Ngsgpu:
                  "-q"])  # fmt: skip
         return database
 
-    def classify(self, database: Path, samples: Sequence[Sample]) -> dict[str, tuple[Calls, Shares]]:
+    def classify(
+        self, database: Path, samples: Sequence[Sample]
+    ) -> dict[str, tuple[Calls, Shares]]:
         """Calls and abundances (percent of genome copies) of samples."""
         place = database.parent / f"out-{self.name}"
         place.mkdir(exist_ok=True)
@@ -147,7 +149,7 @@ class Kraken:
                     if name in taxid:
                         out.write(f">{name}|kraken:taxid|{taxid[name]}\n".encode())
                         out.write(bases.tobytes() + b"\n")
-        build = ["kraken2-build", "--db", self.database, "--threads", THREADS]
+        build: list[str | Path] = ["kraken2-build", "--db", self.database, "--threads", THREADS]
         run([*build, "--no-masking", "--add-to-library", labelled])
         run([*build, "--build"])
         labelled.unlink()
