@@ -72,14 +72,14 @@ class SketchParameters:
     window: int = option(
         127,
         "N",
-        "Window length in bases; from Python, stride + kmer - 1 without `sketch`.",
+        "Window length in bases; without --sketch, stride + kmer - 1 if --stride is given.",
         least=4,
         most=MAX_WINDOW,
     )
     stride: int = option(
         112,
         "N",
-        "Distance between window starts; without --sketch, window - kmer + 1.",
+        "Distance between window starts.",
         shown_default="window - kmer + 1",
         least=1,
         most=MAX_WINDOW,
@@ -94,7 +94,7 @@ class SketchParameters:
     smer: int = option(
         6,
         "S",
-        "s-mer length of syncmers: of (kmer - smer + 1) k-mers, 2 are features.",
+        "s-mer length of closed syncmers: 2 of (kmer - smer + 1) k-mers are features.",
         least=2,
         most=MAX_KMER,
     )
