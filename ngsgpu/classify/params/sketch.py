@@ -157,7 +157,7 @@ class SketchParameters:
         return min(most, expected + expected // _SLACK + ALL_KEYS // _THIN_SCALE)
 
     def expected_features(self, bases: int) -> int:
-        """Features of so many bases, about."""
+        """Features of ``bases`` bases, about."""
         return self._features_times(-(-bases // self.stride), self.kept)[1]
 
     def _features_times(self, windows: int, kept: int) -> tuple[int, int]:
