@@ -115,6 +115,7 @@ def test_a_plan_is_summed_up_and_said():
         "planned_bytes": plan.total, "budget_bytes": 12 * GIB, "read_bytes": 3 * GIB,
         "table_bytes": 2 * GIB, "building_bytes": GIB, "sorting_bytes": 4 * GIB, "host_bytes": 0,
         "divided_over": 1,
+        "reads_divided": False,
     }  # fmt: skip
     # Half of each, and 3 GiB before they are divided take as much as the work afterwards.
     half = plan.divided(2)
