@@ -60,8 +60,7 @@ def checked_files(
         UsageError: names the file.
         InputError: a sample sheet cannot be read, or the reference of CRAM input is missing.
     """
-    from ngsgpu.io.compress.formats import refuse_unwritten
-    from ngsgpu.io.paths import check_apart, check_distinct
+    from ngsgpu.io.paths import check_apart, check_distinct, refuse_unwritten
     from ngsgpu.io.pipes import opened_together
 
     files = files_of(command, parameters, values)

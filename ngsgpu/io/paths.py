@@ -24,6 +24,10 @@ _MAX_LINKS: Final = 40
 _MANIFEST: Final = b'{\n "format": "ngsgpu '
 """How the manifest of a database or an index begins."""
 
+WRITTEN: Final = ".gz", ".zst", ".bz2", ".xz"
+"""Endings of outputs that are compressed."""
+_UNWRITTEN: Final = (".bam", ".cram", ".sam", ".lz4", ".lzma", ".lz", ".z", ".zip", ".7z", ".sra")
+
 Identity = tuple[object, ...]
 
 Paths: TypeAlias = str | Path | Sequence[str | Path]
@@ -316,3 +320,17 @@ def _identity_of_new(path: str | Path) -> Identity:
     except OSError:
         return (str(target),)
     return (info.st_dev, info.st_ino, target.name)
+
+
+def refuse_unwritten(path: str | Path) -> None:
+    """Refuse an output whose name promises a format that is not written.
+
+    Raises:
+        UsageError: names the formats that are.
+    """
+    name = str(path).lower()
+    if own := next((ending for ending in _UNWRITTEN if name.endswith(ending)), None):
+        raise UsageError(
+            f"{path}: {own} is not written here; choose a name that ends in "
+            f"{', '.join(WRITTEN)}, or another one for plain text"
+        )

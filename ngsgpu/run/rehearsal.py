@@ -10,10 +10,13 @@ import logging
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from ngsgpu.io.output.folder import FolderKind
-from ngsgpu.io.output.writer import OutputSet
 from ngsgpu.io.paths import is_stream
+
+if TYPE_CHECKING:
+    # Commands ask for a rehearsal before CUDA starts, and NumPy is imported meanwhile.
+    from ngsgpu.io.output.folder import FolderKind
 
 _is_rehearsal = False
 
@@ -72,6 +75,8 @@ def check_outputs(
     Raises:
         OutputError: one cannot be written.
     """
+    from ngsgpu.io.output.writer import OutputSet
+
     files = [path for path in outputs if Path(path).is_dir() or not is_stream(path)]
     with suppress(_Rehearsed), OutputSet(files, packs=False, folder=folder):
         raise _Rehearsed  # so that nothing gets its name

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from ngsgpu.errors import InputError, UsageError
+from ngsgpu.errors import InputError
 from ngsgpu.io.compress.alignments import BAM, CRAM
 from ngsgpu.io.compress.bgzf import BGZF
 from ngsgpu.io.compress.bgzf_blocks import BLOCK_BYTES, EOF_BLOCK
@@ -107,20 +107,6 @@ def packing_of(path: str | Path) -> Packing | None:
     return next((one for one in _PACKINGS if name.endswith(one.endings)), None)
 
 
-def refuse_unwritten(path: str | Path) -> None:
-    """Refuse an output whose name promises a format that is not written.
-
-    Raises:
-        UsageError: names the formats that are.
-    """
-    name = str(path).lower()
-    if own := next((ending for ending in _UNWRITTEN if name.endswith(ending)), None):
-        raise UsageError(
-            f"{path}: {own} is not written here; choose a name that ends in "
-            f"{', '.join(one.endings[0] for one in _PACKINGS)}, or another one for plain text"
-        )
-
-
 def _end_bgzf(sizes: list[tuple[int, int]]) -> bytes:
     return EOF_BLOCK
 
@@ -165,5 +151,3 @@ _PACKINGS: Final = (
     ),
     Packing((".xz",), XZ_PIECE_BYTES, XZ_PIECE_BYTES, compress_xz, _end_streams(compress_xz)),
 )
-
-_UNWRITTEN: Final = (".bam", ".cram", ".sam", ".lz4", ".lzma", ".lz", ".z", ".zip", ".7z", ".sra")

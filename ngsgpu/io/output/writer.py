@@ -16,12 +16,13 @@ from numpy.typing import NDArray
 
 from ngsgpu.errors import UsageError, output_error
 from ngsgpu.io.compress.deflate import DEFAULT_LEVEL, MAX_LEVEL
-from ngsgpu.io.compress.formats import Packing, packing_of, refuse_unwritten
+from ngsgpu.io.compress.formats import Packing, packing_of
 from ngsgpu.io.output.atomic import AtomicFile, check_distinct, commit_all, write_text_atomically
 from ngsgpu.io.output.commit import Output
 from ngsgpu.io.output.encoder import Encoder
 from ngsgpu.io.output.folder import AtomicFolder, FolderKind, check_place
 from ngsgpu.io.output.in_memory import Appender, is_mapped
+from ngsgpu.io.paths import refuse_unwritten
 
 __all__ = ["OutputGroup", "OutputSet", "check_distinct", "write_text_atomically"]
 
