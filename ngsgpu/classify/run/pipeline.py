@@ -89,7 +89,7 @@ class Classifier:
             parameters or QueryParameters(),
             partitions,
             None if like is None else like.engine,
-            left_by_errors=self.rules.evidence.left_by_errors(database.parameters.sketch.kmer),
+            by_model=self.rules.evidence.by_model,
         )
         self._gpu: GpuEngine | None = None
         if like is not None:
