@@ -68,7 +68,7 @@ def test_other_versions_and_formats_are_refused(copy: Path, tmp_path: Path):
     with pytest.raises(InputError, match="there is no ngsgpu classification database here"):
         open_database(tmp_path)
     edited(copy, "version", 99)
-    with pytest.raises(InputError, match="is of version 99 and this program reads version 1"):
+    with pytest.raises(InputError, match="is of version 99 and this program reads version 2"):
         open_database(copy)
     edited(copy, "version", 1)
     edited(copy, "generation", 7)
@@ -178,7 +178,7 @@ def test_changed_references_are_noticed(world: World, tmp_path: Path):
 def test_partition_memory(world: World, tmp_path: Path):
     whole = plan_database(world.references, tmp_path / "a", parameters=PARAMETERS)
     assert len(whole.partitions) == 1
-    budget = (8 << 16) + 10 * SKETCH.sketch * 40
+    budget = (8 << 16) + 10 * SKETCH.most_features(40)
     planned = plan_database(
         world.references,
         tmp_path / "b",

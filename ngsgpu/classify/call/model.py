@@ -83,8 +83,9 @@ class SampleModel:
 
     def _likelihoods(self, parameters: EvidenceParameters) -> Likelihoods:
         sketch = self._engine.sketch
-        density = sketch.per_window / sketch.stride * sketch.fraction
-        return likelihoods(sketch.kmer, density, parameters.species_identity, parameters.errors)
+        return likelihoods(
+            sketch.kmer, sketch.density, parameters.species_identity, parameters.errors
+        )
 
     def rows(self, block: QueryBlock) -> Rows:
         """The classes of some reads; threads may do so at the same time."""
