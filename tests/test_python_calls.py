@@ -66,7 +66,7 @@ OUT_OF_RANGE: list[tuple[Callable[..., object], dict[str, Any]]] = [
     (CleaningParameters, {"tip_ratio": -1}),
     (SketchParameters, {"stride": 0}),
     (DatabaseParameters, {"max_taxa": 0}),
-    (QueryParameters, {"near_hits": 0}),
+    (QueryParameters, {"min_hits": 0}),
     (QueryParameters, {"lowest": "clan"}),
     (QueryParameters, {"lowest": "genus", "highest": "species"}),
     (EvidenceParameters, {"genus_identity": 1.5}),

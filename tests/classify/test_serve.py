@@ -74,7 +74,7 @@ RUNS = {
     "bad record": "-i cut.fq -o o.tsv --report r.txt",
     "no output": "-i one.fq",
     "no option": "-i one.fq --nonsense",
-    "bad value": "-i one.fq -o o.tsv --confidence 2",
+    "bad value": "-i one.fq -o o.tsv --posterior 2",
     "no folder": "-i one.fq -o none/o.tsv",
     "its own input": "-i one.fq -o one.fq",
 }

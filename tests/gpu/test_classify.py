@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-
 from ngsgpu.classify.call.acceptance import ACCEPTED, GENUS_ACCEPTED, REJECTED, Acceptance
 from ngsgpu.classify.call.evidence import SpeciesEvidence
+
 from ngsgpu.classify.database.build import build_database
 from ngsgpu.classify.database.database import Database, open_database
 from ngsgpu.classify.database.targets import Labels

@@ -58,11 +58,12 @@ __device__ int call_query(const Candidate* row, int most, int start, const Rules
 
 // ``scaled`` of classes.py.
 __device__ __forceinline__ int scaled(int64_t hits, int64_t features) {
+    int64_t found = hits;
     if (features > kLevels) {
-        hits = (hits * kLevels + features / 2) / features;
+        found = max((hits * kLevels + features / 2) / features, min(hits, int64_t(kLeastHits)));
         features = kLevels;
     }
-    return int(min(hits, features));
+    return int(min(found, features));
 }
 
 __device__ __forceinline__ int64_t power_of(const Rules& rules, int64_t less) {
@@ -95,8 +96,9 @@ __device__ int call_by_model(const Candidate* row, int most, int features, const
     const int top = scaled(row[0].y, features);
     if (top < kLeastHits) return -1;
     const Candidate last = row[most - 1];
-    if (last.x >= 0 && scaled(last.y, features) >= top - rules.step)
-        return common_taxon(row, most, features, top - int(rules.step), rules);
+    const int near = max(kLeastHits, top - int(rules.step));
+    if (last.x >= 0 && scaled(last.y, features) >= near)
+        return common_taxon(row, most, features, near, rules);
     const int64_t level = min(features, kLevels);
     const int32_t* table = rules.log2 + level * (kLevels + 1) * (kComponents + 1);
     const int least = max(kLeastHits, top - kSubstitutions * int(rules.step));

@@ -136,10 +136,12 @@ def unpacked(rows: Rows) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[
 @njit(nogil=True, cache=True, inline="always")
 def scaled(hits: Integer, features: Integer) -> Integer:
     """Hits of a read with more than ``LEVELS`` features, as if it had these; at most all."""
+    found = np.int64(hits)
     if features > LEVELS:
-        hits = (np.int64(hits) * LEVELS + features // 2) // features
+        found = (found * LEVELS + features // 2) // features
+        found = max(found, min(np.int64(hits), np.int64(LEAST_HITS)))
         features = LEVELS
-    return min(np.int64(hits), np.int64(features))
+    return min(found, np.int64(features))
 
 
 @njit(nogil=True, cache=True)
@@ -153,7 +155,8 @@ def _class_rows(best, features, sources, step, words, hashes):  # type: ignore[n
         top = scaled(best.hits[i, 0], features[i])
         least = max(np.int64(LEAST_HITS), top - SUBSTITUTIONS * step)
         last = best.target[i, most - 1] >= 0
-        if last and scaled(best.hits[i, most - 1], features[i]) >= top - step:
+        near = max(np.int64(LEAST_HITS), top - step)
+        if last and scaled(best.hits[i, most - 1], features[i]) >= near:
             continue  # others that were not kept may be as good
         row[0] = min(features[i], LEVELS)
         count = 0

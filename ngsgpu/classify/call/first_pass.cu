@@ -31,7 +31,8 @@ extern "C" __global__ void __launch_bounds__(kThreads)
         const int top = scaled(best.y, features);
         const Candidate last = row[most - 1];
         const bool says = best.x >= 0 && best.y >= kLeastHits;
-        if (says && last.x >= 0 && scaled(last.y, features) >= top - model_step) {
+        if (says && last.x >= 0 &&
+            scaled(last.y, features) >= max(kLeastHits, top - model_step)) {
             atomicAdd(ambiguous, 1ull);
         } else if (says) {
             const int least = max(kLeastHits, top - kSubstitutions * model_step);

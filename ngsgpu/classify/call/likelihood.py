@@ -90,8 +90,10 @@ def likelihoods(kmer: int, density: float, identity: float, errors: float) -> Li
     probability = np.maximum(table, _TINY) / np.maximum(found, _TINY)[:, None]
     ways = _ways(kmer, density)
     logs = np.log2(probability) - ways[:, :, None]
-    half = identity ** (kmer / 2)
-    least = [max(LEAST_HITS, ceil(n * half)) for n in range(LEVELS + 1)]
+    half = identity ** (kmer / 2) * (1 - errors) ** kmer
+    least = [max(LEAST_HITS, ceil(n * half)) for n in range(LEVELS)]
+    # How many errors long reads have may only be known when all were looked at.
+    least.append(LEAST_HITS)
     return Likelihoods(
         divergence=means,
         probability=probability,

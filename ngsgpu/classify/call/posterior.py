@@ -133,8 +133,9 @@ def call_by_model(  # type: ignore[no-untyped-def]
         if top < LEAST_HITS:
             continue
         last = best.target[i, most - 1] >= 0
-        if last and scaled(best.hits[i, most - 1], features[i]) >= top - weights.step:
-            call[i] = _in_common(best, i, features[i], top - weights.step, lineages, target_node)
+        near = max(np.int64(LEAST_HITS), top - weights.step)
+        if last and scaled(best.hits[i, most - 1], features[i]) >= near:
+            call[i] = _in_common(best, i, features[i], near, lineages, target_node)
         else:
             total, first, kind = _weigh(best, i, features[i], n, top, weights, mass)
             place[i] = first
