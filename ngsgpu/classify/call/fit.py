@@ -7,7 +7,8 @@ its number of reads. Then, until nothing changes:
 
 1. Where a source has both kinds, one that the other explains is dropped: without it the likelihood
    must fall by the factor ``max_p_value``.
-2. A source whose strains are not present (``presence``) keeps only relatives.
+2. A source whose strains are not present (``presence``) keeps only relatives; one whose reads are
+   strays of another is dropped altogether.
 
 Sums are in the order of the classes, by one thread: the result does not depend on threads,
 partitions or the backend.
@@ -131,6 +132,7 @@ def fit(
         if np.array_equal(before, allowed):
             allowed[~judged.is_present, :STRAINS] = 0
             allowed[~judged.is_present, STRAINS:] = 1
+            allowed[judged.are_strays] = 0
             if np.array_equal(before, allowed):
                 break
     assert judged is not None

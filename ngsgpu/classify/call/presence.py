@@ -9,7 +9,7 @@ The strains of a source are present if all of this holds:
 - **Strays.** A strain of a more abundant relative has sequence whose nearest reference belongs to
   this source: a part (``STRAYS``) of the reads that this source nearly explains, at the relative's
   depth, not scattered. The odds for the source against this are those of the places, and of so
-  many strays.
+  many strays, and have to exceed 1 / ``max_p_value``.
 """
 
 from __future__ import annotations
@@ -92,6 +92,11 @@ class Presence(NamedTuple):
             for name in ("is_present", "own", "places", "gain", "scatter", "odds")
         }
         return self._replace(**arrays)
+
+    @property
+    def are_strays(self) -> NDArray[np.bool_]:
+        """Sources whose reads are those of a relative that is there, bool[n]."""
+        return ~self.is_present & (self.gain > self.least) & np.isfinite(self.odds)
 
     def note(self, at: int) -> str:
         """Why a source is not present: the first reason; empty if it is."""
