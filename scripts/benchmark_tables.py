@@ -353,8 +353,6 @@ MODULES = {
     "database_size": "database_size",
     "assembly": "accuracy.assembly",
     "long_reads": "accuracy.long_reads",
-    "classification_lengths": "accuracy.classification_lengths",
-    "classification_strains": "accuracy.classification_strains",
     "depletion_long": "accuracy.depletion_long",
     "whole_host": "whole_host",
 }

@@ -66,7 +66,7 @@ def run(settings: Settings) -> dict[str, Any]:
 
 
 def communities(settings: Settings) -> Iterator[Community]:
-    """Those of the seeds, and of strains from elsewhere."""
+    """Make those of the seeds, and those of strains from elsewhere."""
     genomes = settings.library.genomes
     for seed in settings.seeds:
         roles, there = deal(genomes, seed)

@@ -1,4 +1,4 @@
-"""What all experiments are told."""
+"""Settings of all experiments."""
 
 from __future__ import annotations
 

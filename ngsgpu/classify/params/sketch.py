@@ -57,14 +57,14 @@ class SketchParameters:
     window: int = option(
         127,
         "N",
-        "Window length in bases; from Python, stride + kmer - 1 without `sketch`.",
+        "Window length in bases; without --sketch, stride + kmer - 1 if --stride is given.",
         least=4,
         most=MAX_WINDOW,
     )
     stride: int = option(
         112,
         "N",
-        "Distance between window starts; without --sketch, window - kmer + 1.",
+        "Distance between window starts.",
         shown_default="window - kmer + 1",
         least=1,
         most=MAX_WINDOW,
@@ -79,7 +79,7 @@ class SketchParameters:
     smer: int = option(
         6,
         "S",
-        "s-mer length of syncmers: of (kmer - smer + 1) k-mers, 2 are features.",
+        "s-mer length of closed syncmers: 2 of (kmer - smer + 1) k-mers are features.",
         least=2,
         most=MAX_KMER,
     )
@@ -142,7 +142,7 @@ class SketchParameters:
         return min(most, expected + expected // _SLACK + ALL_KEYS // _THIN_SCALE)
 
     def expected_features(self, bases: int) -> int:
-        """Features of so many bases, about."""
+        """Features of ``bases`` bases, about."""
         return self._features_times(-(-bases // self.stride), self.kept)[1]
 
     def _features_times(self, windows: int, kept: int) -> tuple[int, int]:

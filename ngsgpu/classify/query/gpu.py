@@ -55,7 +55,7 @@ PARTITION: Final = Struct(__name__, "Partition", {
 calls may be sequences; ``last_window`` is that of all targets."""
 
 _LOCATIONS_AT_ONCE: Final = 1 << 26
-"""Approximate number of locations sorted together in device memory; each takes some 32 bytes."""
+"""Approximate number of locations sorted together in device memory; each takes some 40 bytes."""
 
 _SIZES: Final = 3
 

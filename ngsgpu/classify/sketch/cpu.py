@@ -8,8 +8,8 @@ By default a k-mer is a feature if it is a closed syncmer (Edgar 2021): of the h
 canonical s-mers, that of the first or of the last one is below all others. Equal sequence thus has
 equal features, on both strands. Where s-mers repeat, as in tandem repeats of up to kmer - smer
 bases, no hash is below all others: these k-mers are no features. A window of a reference sequence
-has the features that begin in its first ``stride`` bases, a query has all of its own; each is taken
-once among up to ``_BATCH`` (see ``find_syncmers``).
+has the features that begin in its first ``stride`` bases, a query has all those of its mates; each
+is taken once among up to ``_BATCH`` (see ``find_syncmers``).
 
 In MetaCache's databases, a window's features are its ``sketch`` smallest distinct hashes (Kobus
 2022, sections 6.4.1 and 8.3).

@@ -80,7 +80,7 @@ def sketch_numbers(parameters: SketchParameters) -> tuple[np.int32, ...]:
 def sketch_letters(
     letters: Any, pieces: LetterPieces, parameters: SketchParameters
 ) -> GpuSketches | None:
-    """Sketch pieces on the current GPU; None if there is no window. Waits for the stream.
+    """Sketch pieces on the current GPU; None if there is no feature. Waits for the stream.
 
     Args:
         letters: CuPy array of the text, uint8.
@@ -114,7 +114,10 @@ def sketch_letters(
     counts = cupy.empty(total, dtype=cupy.uint32)
     launch(NULL, NULL, counts, piece)
     key_start[1:] = cupy.cumsum(counts, dtype=cupy.uint32)
-    keys = cupy.empty(int(key_start[-1]), dtype=cupy.uint32)
+    features = int(key_start[-1])
+    if features == 0:
+        return None
+    keys = cupy.empty(features, dtype=cupy.uint32)
     launch(key_start, keys, NULL, NULL)
     return GpuSketches(keys, key_start, piece, first, pieces.bias, pieces.target)
 

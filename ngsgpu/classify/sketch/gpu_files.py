@@ -294,14 +294,14 @@ class _Run:
                 sketches = sketch_letters(letters, pieces, self._parameters)
                 if sketches is not None:
                     self.done.append(self._placed(lane, sketches))
+                if lane.carried > 0:
+                    other = lane.letters[(own.slot + 1) % _SLOTS]
+                    other[lane.head - lane.carried :].data.copy_from_device_async(
+                        letters[begin:].data, lane.carried, lane.sketching
+                    )
                 sketched = cupy.cuda.Event(disable_timing=True)
                 sketched.record(lane.sketching)
             cupy.cuda.Stream.null.wait_event(sketched)
-            if lane.carried > 0:
-                other = lane.letters[(own.slot + 1) % _SLOTS]
-                other[lane.head - lane.carried :].data.copy_from_device_async(
-                    letters[begin:].data, lane.carried, cupy.cuda.Stream.null
-                )
         self._advance(int(places[-1]))
 
     def _pieces(
