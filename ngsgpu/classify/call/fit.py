@@ -38,6 +38,8 @@ _SMALL: Final = 1e-6
 _AGAIN: Final = 1e-7
 """Share from which a source may come back when another was dropped."""
 _LEAST_READS: Final = 0.5
+_NOTHING: Final = 1e-12
+_TINY: Final = 1e-300
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,7 +162,14 @@ def _maximize(entries, prob, shares, unknown, steps, small):  # type: ignore[no-
     """Expectation maximization; changes ``shares``, returns the share of what is unknown."""
     sources, components = shares.shape
     reads = entries.counts.sum()
+    low, high = np.zeros(sources, dtype=np.int64), np.full(sources, components)
     for _ in range(steps):
+        for s in range(sources):
+            # Components at the ends that have no share any more are passed over.
+            while low[s] < high[s] and shares[s, low[s]] < _NOTHING:
+                low[s] += 1
+            while high[s] > low[s] and shares[s, high[s] - 1] < _NOTHING:
+                high[s] -= 1
         new = np.zeros((sources, components))
         other = 0.0
         for c in range(entries.counts.size):
@@ -168,20 +177,19 @@ def _maximize(entries, prob, shares, unknown, steps, small):  # type: ignore[no-
             mine = unknown * prob[n, entries.hits[first], components]
             total = mine
             for e in range(first, end):
-                row = prob[n, entries.hits[e]]
-                share = shares[entries.source[e]]
+                row, source = prob[n, entries.hits[e]], entries.source[e]
+                share = shares[source]
                 found = 0.0
-                for k in range(components):
+                for k in range(low[source], high[source]):
                     found += share[k] * row[k]
                 total += found * entries.factor[e]
-            weight = entries.counts[c] / (total * reads)
+            weight = entries.counts[c] / (max(total, _TINY) * reads)
             other += weight * mine
             for e in range(first, end):
-                row = prob[n, entries.hits[e]]
-                share = shares[entries.source[e]]
-                to = new[entries.source[e]]
+                row, source = prob[n, entries.hits[e]], entries.source[e]
+                share, to = shares[source], new[source]
                 scale = weight * entries.factor[e]
-                for k in range(components):
+                for k in range(low[source], high[source]):
                     to[k] += scale * share[k] * row[k]
         change = abs(other - unknown)
         for s in range(sources):
