@@ -69,7 +69,7 @@ OUT_OF_RANGE: list[tuple[Callable[..., object], dict[str, Any]]] = [
     (QueryParameters, {"min_hits": 0}),
     (QueryParameters, {"lowest": "clan"}),
     (QueryParameters, {"lowest": "genus", "highest": "species"}),
-    (EvidenceParameters, {"genus_identity": 1.5}),
+    (EvidenceParameters, {"posterior": 1.5}),
     (IndexParameters, {"one_in": 0}),
     (DepletionParameters, {"min_share": 2}),
     (MatchParameters, {"min_length": 0}),

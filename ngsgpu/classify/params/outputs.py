@@ -108,8 +108,6 @@ class OutputRules:
     def __post_init__(self) -> None:
         if not self.abundance_ranks:
             raise UsageError("`abundance_ranks` names no rank")
-        if self.coverage_share > 0 and self.evidence.by_model:
-            raise UsageError("`coverage_filter` needs `metacache`: the model looks at places")
 
     @property
     def is_two_pass(self) -> bool:
