@@ -51,9 +51,8 @@ def main() -> int:
     given = parser.parse_args()
     found = EXPERIMENTS[given.experiment](Settings(given))
     sets = "check" if given.check else "choose"
-    write_document(
-        {**head(SCHEMA), "experiment": given.experiment, "set": sets, **found}, given.out
-    )
+    document = {**head(SCHEMA), "experiment": given.experiment, "set": sets, **found}
+    write_document(document, given.out, compact=True)
     print(table(found["summary"]), end="")
     return 0
 

@@ -40,7 +40,8 @@ def run(settings: Settings) -> dict[str, Any]:
             for name, reads in samples:
                 calls = kraken.classify(reads, confidence)
                 found[name][f"kraken2 {confidence:g}"] = judged(calls, of_sample[name], judge)
-    return {"samples": found, "summary": summary(found)}
+    told = {name: own for name, own in found.items() if any(one["others"] for one in own.values())}
+    return {"samples with other species": told, "summary": summary(found)}
 
 
 def judged(calls: Calls, genome: Genome, judge: Judge) -> dict[str, Any]:
