@@ -211,7 +211,7 @@ QUERY_MODELS: dict[str, Callable[[QueryLoad], tuple[float, float]]] = {
     "gather_longest": lambda load: (0.0, 0.0),
     "pick_longest": lambda load: (0.0, 0.0),
     "merge_candidates": lambda load: (3 * load.candidate_bytes, 0.0),
-    "count_evidence": lambda load: (36.0 * load.queries, 30.0 * load.queries),
+    "find_classes": lambda load: (212.0 * load.queries, 80.0 * load.queries),
     "mark_covered": lambda load: (load.candidate_bytes, 10.0 * load.candidates * load.queries),
     "call_queries": lambda load: (
         load.candidate_bytes + 44.0 * load.queries,

@@ -24,6 +24,7 @@ from ngsgpu.classify.database.database import open_database
 from ngsgpu.classify.params import (
     CALLS_BY_EVIDENCE,
     METACACHE_CALLS,
+    NO_EVIDENCE,
     EvidenceParameters,
     OutputRules,
 )
@@ -35,7 +36,6 @@ from ngsgpu.run.options import RunOptions
 
 SCHEMA = "ngsgpu.benchmark.query_kernels"
 SCHEMA_VERSION = 1
-_SPECIES_IDENTITY = 0.94
 _LOOKED_AT = 1 << 16
 """Lines of the table by which sizes are estimated."""
 
@@ -45,7 +45,7 @@ def measure_kernels(
 ) -> tuple[ClassificationStatistics, dict[str, tuple[int, float]], QueryLoad]:
     """Classify twice, since the first time compiles; times and sizes of the second."""
     parameters = METACACHE_CALLS if metacache else CALLS_BY_EVIDENCE
-    evidence = EvidenceParameters(0.0 if metacache else _SPECIES_IDENTITY)
+    evidence = NO_EVIDENCE if metacache else EvidenceParameters()
     classifier = Classifier(
         open_database(database),
         parameters,

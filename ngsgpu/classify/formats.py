@@ -159,7 +159,7 @@ OURS: Final = (
         "evidence",
         "sample",
         "ngsgpu.classify.outputs.tables:evidence_table",
-        "Table of the species that reads look like: identity, reads, coverage, verdict.",
+        "Table of the species that reads look like: whether each is present, and why.",
         ending="evidence.tsv",
     ),
 )

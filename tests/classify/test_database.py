@@ -342,7 +342,7 @@ def test_sequences_without_a_taxon_are_counted(
         (["classify", "-d", "db", "-i", "x.fq"], "no output given"),
         (["classify", "-d", "no", "-i", "x", "-o", "y"], "there is no ngsgpu classification"),
         (["classify", "-d", "db", "-i", "x", "--only-partition", "0"], "go together"),
-        (["classify", "-d", "d", "-i", "x", "-o", "y", "--confidence", "2"], "--confidence"),
+        (["classify", "-d", "d", "-i", "x", "-o", "y", "--posterior", "2"], "--posterior"),
         (["db", "build", "x.fa"], "give the database with -d"),
         (["db", "build", "-d", "d", "x.fa", "--only-partition", "1"], "give only -d"),
         (["db", "build", "-d", "d", "--only-partition", "1", "--kmer", "12"], "give only -d"),

@@ -123,7 +123,8 @@ def test_reads_without_qualities(tmp_path: Path) -> None:
     [
         (Estimate(5000, 0.1), EvidenceParameters(), 0.1, "10 % of the bases"),
         (Estimate(5000, 0.4), EvidenceParameters(), 0.25, "`read_errors=0.25`"),
-        (Estimate(5000, 0.012), EvidenceParameters(), None, ""),
+        (Estimate(5000, 0.002), EvidenceParameters(), None, ""),
+        (Estimate(5000, 0.012), EvidenceParameters(), 0.012, "`read_errors=0.012`"),
         (Estimate(5000, 0.1), EvidenceParameters(read_errors=0.02), 0.02, ""),
         (Estimate(5000, 0.1), EvidenceParameters(0.0), None, ""),
         (Estimate(5000, None), EvidenceParameters(), None, ""),
@@ -138,7 +139,7 @@ def test_what_thresholds_allow_for(
     said: str,
 ) -> None:
     with caplog.at_level("INFO", "ngsgpu"):
-        assert with_errors(evidence, found, 16, "own").read_errors == stated
+        assert with_errors(evidence, found, "own").read_errors == stated
     assert len(caplog.messages) == bool(said)
     assert said in "".join(caplog.messages)
 

@@ -62,7 +62,7 @@ def folder(world: World, tmp_path_factory: pytest.TempPathFactory) -> Path:
 PAIRS = "-i one.fq -I two.fq"
 RUNS = {
     "all formats": f"{PAIRS} {FORMATS}",
-    "parameters": f"{PAIRS} -o o.tsv --lowest species --min-hits 2 --candidates-kept 3 -q",
+    "parameters": f"{PAIRS} -o o.tsv --lowest species --insert-size 600 --candidates-kept 3 -q",
     "metacache": f"{PAIRS} -o o.tsv --metacache --report r.txt",
     "sequences": "-i one.fq -o o.tsv --lowest sequence --sample mine --stats s.json",
     "sheet": "--samples sheet.tsv -o {sample}.tsv --biom all.biom --report {sample}.txt",
@@ -74,7 +74,7 @@ RUNS = {
     "bad record": "-i cut.fq -o o.tsv --report r.txt",
     "no output": "-i one.fq",
     "no option": "-i one.fq --nonsense",
-    "bad value": "-i one.fq -o o.tsv --confidence 2",
+    "bad value": "-i one.fq -o o.tsv --posterior 2",
     "no folder": "-i one.fq -o none/o.tsv",
     "its own input": "-i one.fq -o one.fq",
 }

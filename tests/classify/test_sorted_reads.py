@@ -52,7 +52,7 @@ def chosen(records: Sequence[bytes], wanted: Sequence[bool]) -> bytes:
     return b"".join(itertools.compress(records, wanted))
 
 
-@pytest.mark.parametrize("more", [(), ONE_PASS, ("--coverage-filter", "0.1")])
+@pytest.mark.parametrize("more", [(), ONE_PASS, (*ONE_PASS, "--coverage-filter", "0.1")])
 @pytest.mark.parametrize("kind", ["fastq", "fasta", "gzip", "two files", "interleaved"])
 def test_reads_by_call(
     ngsgpu: Commands,

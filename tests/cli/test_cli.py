@@ -224,10 +224,13 @@ def test_options_of_calls() -> None:
 
     assert called() == (CALLS_BY_EVIDENCE, OutputRules(evidence=EvidenceParameters()))
     assert called(species_identity=0.0) == (QueryParameters(), OutputRules())
-    changed = {"min_hits": 7, "hit_difference": 0.5, "confidence": 0.0, "candidates": 3}
+    changed = {"insert_size": 700, "candidates": 3}
     assert called(**changed)[0] == replace(CALLS_BY_EVIDENCE, **changed)
-    parameters, rules = called(metacache=True, lowest="species", **changed)
-    assert parameters == replace(METACACHE_CALLS, lowest="species")
+    with pytest.raises(UsageError, match="`min_hits` needs `metacache`"):
+        called(min_hits=7)
+    changed |= {"min_hits": 7, "hit_difference": 0.5, "lowest": "species"}
+    parameters, rules = called(metacache=True, **changed)
+    assert parameters == replace(METACACHE_CALLS, **changed)
     assert rules.evidence.species_identity == 0
 
 
@@ -250,7 +253,7 @@ def test_groups_of_options() -> None:
     sketch = [field.name for field in fields(SketchParameters)]
     others = [field.name for field in fields(DatabaseParameters) if field.name != "sketch"]
     assert [own.name for own in shown] == ["first", *names, *sketch, *others, "last"]
-    values = {own.name: own.default for own in shown} | {"first": 3, "max_accident": 0.5}
+    values = {own.name: own.default for own in shown} | {"first": 3, "max_p_value": 0.5}
     command(**arguments(command, values | {"sketch": 9, "max_taxa": 4}, given=("sketch",)))
-    rules = OutputRules(evidence=EvidenceParameters(max_accident=0.5))
+    rules = OutputRules(evidence=EvidenceParameters(max_p_value=0.5))
     assert seen == [(3, rules, DatabaseParameters(SketchParameters(sketch=9)), 2)]

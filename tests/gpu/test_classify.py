@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ngsgpu.classify.call.acceptance import ACCEPTED, GENUS_ACCEPTED, REJECTED, Acceptance
-from ngsgpu.classify.call.evidence import SpeciesEvidence
+from ngsgpu.classify.call.model import SampleModel
+from ngsgpu.classify.call.posterior import Weights
 from ngsgpu.classify.database.build import build_database
 from ngsgpu.classify.database.database import Database, open_database
 from ngsgpu.classify.database.targets import Labels
@@ -128,7 +128,7 @@ def classify(
 QUERIES = [
     QueryParameters(),
     METACACHE_CALLS,
-    QueryParameters(min_hits=1, candidates=32, confidence=0, insert_size=400),
+    QueryParameters(min_hits=1, candidates=32, insert_size=400),
     QueryParameters(lowest="species", candidates=3),
     QueryParameters(lowest="genus", min_hits=1, candidates=1),
 ]
@@ -304,13 +304,11 @@ def test_looking_twice(
     monkeypatch.setattr(GpuSampleRun, "room", room)
     database = build(world, None, "cpu")
     sample = sample_of(world, "pairs")
-    looks = ((0.1, 0.0, 1.0), (0.0, 0.93, 1.0), (0.0, 0.93, 1e-9), (0.05, 0.97, 1.0))
-    for number, (share, identity, accident) in enumerate(looks):
+    looks = ((0.1, 0.0, 0.5), (0.0, 0.95, 0.5), (0.0, 0.9, 0.0))
+    for number, (share, identity, genome_share) in enumerate(looks):
         rules = OutputRules(
             coverage_share=share,
-            evidence=EvidenceParameters(
-                identity, genus_identity=0.95, doubtful_confidence=0.3, max_accident=accident
-            ),
+            evidence=EvidenceParameters(identity, genome_share=genome_share),
         )
         one, two = (
             classify(
@@ -335,38 +333,44 @@ def with_relatives_of_all_kinds(world: World) -> list[str]:
 
 
 @pytest.fixture
-def beliefs(monkeypatch: pytest.MonkeyPatch) -> list[Acceptance]:
-    """What is believed of the reference sequences, of each time that it is asked for."""
-    found: list[Acceptance] = []
-    before = SpeciesEvidence.accepted
+def fits(monkeypatch: pytest.MonkeyPatch) -> list[tuple[SampleModel, Weights]]:
+    """The models, and what they say of the sources, of each time that one is fitted."""
+    found: list[tuple[SampleModel, Weights]] = []
+    before = SampleModel.fit
 
-    def accepted(self: SpeciesEvidence, parameters: EvidenceParameters, kmer: int) -> Acceptance:
-        found.append(before(self, parameters, kmer))
-        return found[-1]
+    def fit(self: SampleModel, parameters: EvidenceParameters) -> Weights:
+        found.append((self, before(self, parameters)))
+        return found[-1][1]
 
-    monkeypatch.setattr(SpeciesEvidence, "accepted", accepted)
+    monkeypatch.setattr(SampleModel, "fit", fit)
     return found
 
 
 @pytest.mark.parametrize("parameters", [CALLS_BY_EVIDENCE, QUERIES[2], QUERIES[3], QUERIES[4]])
 @pytest.mark.parametrize("partitions", [1, 3])
-def test_doubted_genera(
+def test_fits(
     world: World,
     tmp_path: Path,
-    beliefs: list[Acceptance],
+    fits: list[tuple[SampleModel, Weights]],
     parameters: QueryParameters,
     partitions: int,
 ):
     database = build(world, tmp_path / "db", "cpu", request=PartitionRequest(number=partitions))
     reads = with_relatives_of_all_kinds(world)
     sample = one_sample([str(world.fastq("d.fq", reads))], [], interleaved=False, name="x")
-    rules = OutputRules(evidence=EvidenceParameters(0.97, genus_identity=0.93))
+    rules = OutputRules(evidence=EvidenceParameters(genome_share=0))
     one, two = (
         classify(database, sample, tmp_path / backend, backend, parameters, rules)
         for backend in ("cpu", "cuda")
     )
-    assert all(np.array_equal(*arrays) for arrays in zip(*beliefs, strict=True))
-    assert set(beliefs[0].level.tolist()) == {REJECTED, GENUS_ACCEPTED, ACCEPTED}
+    (here, own), (there, other) = fits
+    for mine, its in zip(own, other, strict=True):
+        assert np.array_equal(mine, its)
+    for mine, its in zip(here.classes.sorted(), there.classes.sorted(), strict=True):
+        assert np.array_equal(mine, its)
+    assert np.array_equal(here.classes.own, there.classes.own)
+    assert np.array_equal(here.classes.marks, there.classes.marks)
+    assert here.ambiguous == there.ambiguous
     assert one == two
 
 
@@ -520,8 +524,14 @@ def test_real_reads_near_doubted_genera(tmp_path: Path, beliefs: list[np.ndarray
         classify(database, sample, tmp_path / backend, backend, CALLS_BY_EVIDENCE, rules)
         for backend in ("cpu", "cuda")
     )
-    assert all(np.array_equal(*arrays) for arrays in zip(*beliefs, strict=True))
-    assert set(beliefs[0].level.tolist()) == {REJECTED, GENUS_ACCEPTED, ACCEPTED}
+    (here, own), (there, other) = fits
+    for mine, its in zip(own, other, strict=True):
+        assert np.array_equal(mine, its)
+    for mine, its in zip(here.classes.sorted(), there.classes.sorted(), strict=True):
+        assert np.array_equal(mine, its)
+    assert np.array_equal(here.classes.own, there.classes.own)
+    assert np.array_equal(here.classes.marks, there.classes.marks)
+    assert here.ambiguous == there.ambiguous
     assert one == two
 
 

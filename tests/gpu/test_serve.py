@@ -56,7 +56,7 @@ OUTPUTS = "-o OUT/o.tsv --report OUT/r.txt --kraken-reads OUT/k.txt --biom OUT/b
 RUNS = (
     f"-i r1.fq -I r2.fq {OUTPUTS} --evidence OUT/e.tsv --stats OUT/s.json",
     f"-i r.fq.gz {OUTPUTS} --classified-out OUT/c.fq --unclassified-out OUT/u.fq.gz",
-    f"-i r.fa {OUTPUTS} --lowest species --min-hits 2 --candidates-kept 3",
+    f"-i r.fa {OUTPUTS} --lowest species --insert-size 600 --candidates-kept 3",
     f"-i r.fa {OUTPUTS} --lowest sequence",
     f"-i r1.fq -I r2.fq {OUTPUTS} --metacache",
     f"-i long.fq {OUTPUTS}",

@@ -92,7 +92,7 @@ STAGES = {
         "",
     ),
     "classify": Stage(
-        "classify -d {database} --coverage-filter 0.1",
+        "classify -d {database}",
         {
             "-o": "calls.tsv",
             "--report": "report",

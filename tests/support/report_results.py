@@ -132,12 +132,16 @@ a.2\t562\tEscherichia coli\t3000\t27\t3\t0.1000\t336\t1,0,0,2,0,0,0,0,0
 b.1\t1280\tStaphylococcus aureus\t500\t5\t1\t0.2000\t112\t0,0,1,0,0
 """
 
-EVIDENCE = """\
-taxid\tname\tcalled\tnote\treads\town\tshared\tidentity\tidentity_low\tidentity_high\t\
-windows\tcovered\tevenness\tchance
-562\tEscherichia coli\tspecies\t\t1050\t49\t3\t0.9980\t0.9912\t1.0000\t2679\t600\t0.981\t1e-300
-623\tShigella flexneri\tgenus\tambiguous\t12\t9\t7\t0.9368\t0.9083\t0.9568\t2679\t6\t0.046\t0.0132
-"""
+EVIDENCE = (
+    "taxid\tcalled_as\tname\tnote\treads\town_reads\town_places\tplaces\tidentity\tidentity_low\t"
+    "identity_high\tlog10_ratio\tscatter_p\trelatives\tdistant\n"
+    "562\tspecies\tEscherichia coli\t\t1050.2\t800\t610\t4600\t0.9980\t0.9910\t1.0000\t812.31\t"
+    "0.98\t0.0\t0.0\n"
+    "623\tfamily\tShigella flexneri\tfew places\t0.0\t12\t3\t4500\t0.9370\t0.9080\t0.9570\t9.12\t"
+    "1e-09\t0.0\t11.8\n"
+    "28901\tfamily\tSalmonella enterica\tlittle evidence\t0.0\t0\t0\t4800\t0.8100\t0.8000\t0.8200\t"
+    "0.00\t1\t0.0\t5.0\n"
+)
 
 CLASSIFICATION: dict[str, Any] = {
     "schema": "ngsgpu.evaluate.classification",

@@ -1,4 +1,10 @@
-"""Abundances at a rank, from calls at all ranks (MetaCache's rule; Kobus, chapter 7).
+"""Abundances at a rank: by the fit of the model, or from calls at all ranks.
+
+By the fit, each source has the reads of its strains, and its genus and family those of relatives
+that the database lacks. Of a rank, a taxon has what is known at this rank; relatives of what is
+below count as such, in a row of their own. All rows together are all reads.
+
+From calls (MetaCache's rule; Kobus, chapter 7):
 
 1. Reads called below the rank count for the ancestor at the rank or, where a lineage does not have
    the rank, for the next ranked one above.
@@ -11,11 +17,14 @@ What remains are taxa with reads and without any below them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ngsgpu.classify.call.model import Species
+from ngsgpu.taxonomy.ranks import FAMILY, GENUS
 from ngsgpu.taxonomy.tree import Taxonomy
 
 
@@ -28,6 +37,8 @@ class Abundance:
         rank: index into ``RANKS``.
         reads: int64[n], estimated reads of each node.
         left_over: reads that rounding down gave to no taxon.
+        relatives: reads of relatives of a node's taxa, that the rank is too low for; by node.
+        is_fitted: whether it is by the fit.
         unclassified: reads without a call.
         unknown: reads that were not called at the rank or below, the unclassified ones included.
     """
@@ -38,11 +49,13 @@ class Abundance:
     left_over: int
     unclassified: int
     unknown: int
+    relatives: dict[int, int] = field(default_factory=dict)
+    is_fitted: bool = False
 
     @property
     def classified(self) -> int:
         """Reads with a call."""
-        return int(self.reads.sum()) + self.left_over
+        return int(self.reads.sum()) + self.left_over + sum(self.relatives.values())
 
     def fractions(self) -> NDArray[np.float64]:
         """float64[n], share of all reads, the unclassified ones included."""
@@ -124,3 +137,58 @@ def _nearest_above(taxonomy: Taxonomy, node: int, counts: dict[int, int]) -> int
         if above in counts:
             return above
     return None
+
+
+def fitted_abundance(
+    taxonomy: Taxonomy,
+    species: Sequence[Species],
+    rank: int,
+    total: int,
+    lineages: NDArray[np.int32],
+    node_of_target: NDArray[np.int32],
+) -> Abundance:
+    """Reads by taxon at a rank, by the fit.
+
+    Args:
+        taxonomy: the tree.
+        species: what was found of each source.
+        rank: index into ``RANKS``.
+        total: all reads of the sample.
+        lineages: ``taxonomy.ranked_lineages()``.
+        node_of_target: int32[t], taxon of each reference sequence, the root without one.
+    """
+    known: dict[int, float] = {}
+    relatives: dict[int, float] = {}
+    for own in species:
+        is_taxon = own.taxon < len(taxonomy)
+        node = own.taxon if is_taxon else int(node_of_target[own.taxon - len(taxonomy)])
+        above = np.flatnonzero(lineages[node, rank:] >= 0)
+        taxon = int(lineages[node, rank + above[0]]) if len(above) else node
+        for reads, at in ((own.reads, 0), (own.relatives, GENUS), (own.distant, FAMILY)):
+            to = known if at <= rank else relatives
+            to[taxon] = to.get(taxon, 0.0) + reads
+    values = np.array([*known.values(), *relatives.values()])
+    counts = _whole(values, min(round(float(values.sum())), total)).tolist()
+    reads_of = np.zeros(len(taxonomy), dtype=np.int64)
+    for node, count in zip(known, counts, strict=False):
+        reads_of[node] = count
+    near = {node: n for node, n in zip(relatives, counts[len(known) :], strict=True) if n}
+    return Abundance(
+        taxonomy,
+        rank,
+        reads_of,
+        0,
+        total - sum(counts),
+        total - int(reads_of.sum()),
+        near,
+        is_fitted=True,
+    )
+
+
+def _whole(values: NDArray[np.float64], total: int) -> NDArray[np.int64]:
+    """Whole numbers with a sum of ``total``, nearest to values that add up to about as much."""
+    found = np.floor(values).astype(np.int64)
+    rest = total - int(found.sum())
+    if rest > 0:
+        found[np.argsort(found - values, kind="stable")[:rest]] += 1
+    return found

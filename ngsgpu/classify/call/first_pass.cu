@@ -1,103 +1,75 @@
-// All queries together, before the first is called; the reference is evidence.py.
+// All queries together, before the first is called; the references are classes.py and coverage.py.
 #include "ngsgpu/classify/call/calls.cuh"
 
 namespace {
 
-constexpr int kShares = 201, kOwn = kShares, kShared = kShares + 1, kSharedWith = kShares + 2;
-constexpr int kPartners = 32, kColumns = kSharedWith + kPartners;
-
-// As in few_features.py.
-constexpr int kLeastHits = 2, kExact = 16, kOfExact = kExact * (kExact - 1) / 2;
-constexpr int64_t kNever = int64_t(1) << 40;  // as in params/calls.py
-constexpr int kSteps = 20, kFirstGroup = 24, kGroups = 4;
-
-__device__ __forceinline__ int class_of(int features, int hits) {
-    if (features <= kExact) {
-        const int most = max(features, kLeastHits);
-        return (most - 2) * (most - 1) / 2 + min(hits, most) - kLeastHits;
-    }
-    int group = 0;
-    while (group < kGroups - 1 && features > kFirstGroup << group) ++group;
-    const int64_t step = min(int64_t(hits) * kSteps / features, int64_t(kSteps - 1));
-    return kOfExact + kSteps * group + int(step);
-}
-
-// Whether no candidate before one is from its species, which it has.
-__device__ __forceinline__ bool is_first(const Candidate* row, const int32_t* species, int place) {
-    const int own = species[row[place].x];
-    for (int before = 0; before < place; ++before)
-        if (species[row[before].x] == own) return false;
-    return own >= 0;
-}
-
-// Add the values of a warp's threads to ``sum``.
-__device__ __forceinline__ void add_of_warp(unsigned long long* sum, int64_t value) {
-    for (int step = 16; step > 0; step /= 2) value += __shfl_down_sync(WARP, value, step);
-    if ((threadIdx.x & 31) == 0) atomicAdd(sum, static_cast<unsigned long long>(value));
-}
+constexpr int kWidth = 1 + kMostSources;  // words of a class
+constexpr int kHitBits = 7;
 
 }  // namespace
 
-// Count queries by species and fraction of shared k-mers; SpeciesEvidence of evidence.py.
+// Find the class of each query, count queries that one source explains, and mark their places.
 //
-// ``looked_up``: features of all queries, and expected hits.
+// ``words``: as in classes.py, behind the last source -1; ``hashes``: of the words, 0 for queries
+// that say nothing. ``ambiguous``: queries whose list is cut off amid equals.
 //
-// Grid: any; block: kThreads, one thread a query. Bytes: 16 for each candidate near the best, and
-// 20.
+// Grid: any; block: kThreads, one thread a query. Bytes: 16 a candidate, 84 a query.
 extern "C" __global__ void __launch_bounds__(kThreads)
-    count_evidence(const Candidate* candidates, const int32_t* sizes, uint32_t queries, int most,
-                   const int32_t* species, const Rules* rules_in, unsigned long long* bins,
-                   unsigned long long* looked_up) {
-    Rules rules = *rules_in;
-    const bool is_thin = rules.chance < rules.unit;
-    if (is_thin) {
-        rules.near_hits = 1;
-        rules.few_hits = 0;
-        rules.many_hits = kNever;
-    }
+    find_classes(const Candidate* candidates, const int32_t* sizes, uint32_t queries, int most,
+                 const int32_t* source_of_target, const int64_t* first_place, int per_place,
+                 int model_step, const int32_t* least_of, int64_t* words,
+                 unsigned long long* hashes, unsigned long long* own, u8* marks,
+                 unsigned long long* ambiguous) {
     const uint32_t step = gridDim.x * kThreads;
-    int64_t features = 0, all_expected = 0;
     for (uint32_t i = blockIdx.x * kThreads + threadIdx.x; i < queries; i += step) {
         const Candidate* row = candidates + int64_t(i) * most;
         const Candidate best = row[0];
-        const int64_t expected = expected_hits(rules, sizes[queries + i], sizes[2 * queries + i]);
-        features += sizes[i];
-        all_expected += expected + rules.chance;
-        if (best.x < 0 || best.y < rules.near_hits) continue;
-        const int mine = species[best.x];
-        bool alone = true, is_own = true;
-        for (int j = 1; j < most && is_own; ++j) {
-            const Candidate other = row[j];
-            if (other.x < 0 || !is_near(other, best.y, rules)) break;
-            if (species[other.x] == mine) continue;
-            alone = other.y < best.y;
-            is_own = false;
+        const int features = sizes[i];
+        int64_t own_words[kWidth];
+        for (int j = 0; j < kWidth; ++j) own_words[j] = -1;
+        unsigned long long hash = 0;
+        const int top = scaled(best.y, features);
+        const Candidate last = row[most - 1];
+        const bool says = best.x >= 0 && best.y >= kLeastHits;
+        if (says && last.x >= 0 &&
+            scaled(last.y, features) >= max(kLeastHits, top - model_step)) {
+            atomicAdd(ambiguous, 1ull);
+        } else if (says) {
+            const int least = max(kLeastHits, top - kSubstitutions * model_step);
+            own_words[0] = min(features, kLevels);
+            int count = 0;
+            for (int j = 0; j < min(most, kMostSources) && row[j].x >= 0; ++j) {
+                const int hits = scaled(row[j].y, features);
+                if (j > 0 && hits < least) break;
+                const int64_t word = int64_t(source_of_target[row[j].x]) << kHitBits | hits;
+                int place = count;
+                for (; place > 0; --place) {
+                    const int64_t before = own_words[place];
+                    const int had = int(before & 127);
+                    if (had > hits || (had == hits && before <= word)) break;
+                    own_words[place + 1] = before;
+                }
+                own_words[place + 1] = word;
+                ++count;
+            }
+            for (int j = 0; j <= count; ++j) {
+                hash = (hash ^ (unsigned long long)(own_words[j])) * 0x9E3779B97F4A7C15ull;
+                hash ^= hash >> 29;
+                hash *= 0xBF58476D1CE4E5B9ull;
+                hash ^= hash >> 32;
+            }
+            if (hash == 0) hash = 1;
+            const int64_t first = own_words[1], second = own_words[2];
+            const int hits = int(first & 127);
+            if (hits >= least_of[own_words[0]] &&
+                !(second >= 0 && int(second & 127) > hits - model_step)) {
+                atomicAdd(own + (first >> kHitBits), 1ull);
+                marks[first_place[best.x] + best.z / per_place] = 1;
+            }
         }
-        if (alone && mine >= 0 && is_thin) {
-            if (best.y >= kLeastHits)
-                atomicAdd(bins + int64_t(mine) * kColumns + class_of(sizes[i], best.y), 1ull);
-        } else if (alone && mine >= 0) {
-            const int64_t share = above_chance(rules, best.y) * (kShares - 1) / expected;
-            atomicAdd(bins + int64_t(mine) * kColumns + min(share, int64_t(kShares - 1)), 1ull);
-        }
-        if (best.y < rules.min_hits) continue;
-        if (is_own) {
-            if (mine >= 0) atomicAdd(bins + int64_t(mine) * kColumns + kOwn, 1ull);
-            continue;
-        }
-        int near = 1;
-        while (near < most && row[near].x >= 0 && is_near(row[near], best.y, rules)) ++near;
-        for (int j = 0; j < near; ++j) {
-            if (!is_first(row, species, j)) continue;
-            unsigned long long* own = bins + int64_t(species[row[j].x]) * kColumns;
-            atomicAdd(own + kShared, 1ull);
-            for (int other = 0; other < near; ++other)
-                if (other != j && is_first(row, species, other))
-                    atomicAdd(own + kSharedWith + species[row[other].x] % kPartners, 1ull);
-        }
+        hashes[i] = hash;
+        for (int j = 0; j < kWidth; ++j) words[int64_t(i) * kWidth + j] = own_words[j];
     }
-    add_of_warp(looked_up, features);
-    add_of_warp(looked_up + 1, all_expected);
 }
 
 // Mark the windows in the ranges of candidates; CoverageCounter of coverage.py.

@@ -9,10 +9,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.classify.call.abundance import Abundance, estimate_abundance
-from ngsgpu.classify.call.evidence import SpeciesEvidence
+from ngsgpu.classify.call.abundance import Abundance, estimate_abundance, fitted_abundance
+from ngsgpu.classify.call.model import SampleModel, Species
 from ngsgpu.classify.call.results import CalledReads, SampleTotals
-from ngsgpu.classify.call.verdicts import Verdict, verdicts
 from ngsgpu.classify.database.targets import Labels
 from ngsgpu.classify.outputs.tree import CountedTree, genome_sizes, tree_of
 from ngsgpu.classify.params import OutputRules
@@ -51,7 +50,7 @@ class SampleGiven:
         engine: database and parameters.
         rules: rules for the outputs.
         totals: of the sample.
-        evidence: for its species; None: they are not judged.
+        model: of the sample; None: calls are not by the model.
     """
 
     def __init__(
@@ -59,12 +58,12 @@ class SampleGiven:
         engine: Engine,
         rules: OutputRules,
         totals: SampleTotals,
-        evidence: SpeciesEvidence | None,
+        model: SampleModel | None,
     ) -> None:
         self._engine = engine
         self._rules = rules
         self._totals = totals
-        self._evidence = evidence
+        self._model = model
 
     @property
     def sample(self) -> str:
@@ -95,9 +94,16 @@ class SampleGiven:
     def abundances(self) -> list[Abundance]:
         """Estimated abundances, at each rank that the user chose.
 
-        Reads of reference sequences without a taxon are no other taxon's: they stay unknown.
+        By calls, reads of reference sequences without a taxon are no other taxon's: they stay
+        unknown.
         """
         tree, labels, lineages = self.tree, self.labels, self._engine.lineages
+        if self._model is not None:
+            return [
+                fitted_abundance(tree.taxonomy, self.species, rank_code(rank), tree.total, lineages,
+                                 labels.node_of_target)
+                for rank in dict.fromkeys(self._rules.abundance_ranks)
+            ]  # fmt: skip
         others = int(self._totals.counts[labels.nodes :][labels.target_taxon < 0].sum())
         direct = tree.direct.copy()
         direct[tree.taxonomy.root] -= others
@@ -116,15 +122,9 @@ class SampleGiven:
         return genome_sizes(self.labels, self._engine.database.targets.file)
 
     @cached_property
-    def verdicts(self) -> list[Verdict]:
-        """The species that reads look like; none if they are not judged."""
-        engine = self._engine
-        if self._evidence is None:
-            return []
-        return verdicts(
-            self._evidence, self._rules.evidence, engine.sketch.kmer, engine.database.windows,
-            self.window_reads,
-        )  # fmt: skip
+    def species(self) -> list[Species]:
+        """The species that reads look like; none without the model."""
+        return [] if self._model is None else self._model.species()
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,5 +138,5 @@ class SamplesGiven:
     samples: list[tuple[str, CountedTree]]
 
 
-COUNT_WINDOWS = frozenset({"window_reads", "verdicts"})
+COUNT_WINDOWS = frozenset({"window_reads"})
 """For these, reads are counted by window."""

@@ -9,8 +9,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.classify.call.acceptance import Acceptance
 from ngsgpu.classify.call.gpu import rules_on_gpu
+from ngsgpu.classify.call.posterior import Weights
 from ngsgpu.classify.call.results import CalledReads, SampleTotals
 from ngsgpu.classify.outputs.given import LineMaker
 from ngsgpu.classify.outputs.reads import KrakenLinesWriter, ReadTableWriter
@@ -82,8 +82,7 @@ class GpuCaller:
         engine: the database, and how to classify with it.
         makers: what makes lines, each of its class.
         kept: uint8[targets], 0 for those that do not count; None: all do.
-        accepted: see ``ngsgpu.classify.call.evidence``; None: all are.
-        doubtful_confidence: see there.
+        weights: the fit of the sample; None: calls are by MetaCache's rule.
         window_reads: whether to count queries by window.
     """
 
@@ -93,8 +92,7 @@ class GpuCaller:
         makers: Iterable[LineMaker],
         *,
         kept: NDArray[np.uint8] | None,
-        accepted: Acceptance | None,
-        doubtful_confidence: float,
+        weights: Weights | None,
         window_reads: bool,
     ) -> None:
         import cupy
@@ -117,7 +115,7 @@ class GpuCaller:
             self._first_window = cupy.asarray(np.cumsum(windows) - windows)
             self._window_reads = cupy.zeros(int(windows.sum()), dtype=cupy.int32)
         self._paired = False
-        self._rules, self._rule_arrays = rules_on_gpu(engine, accepted, doubtful_confidence)
+        self._rules, self._rule_arrays = rules_on_gpu(engine, weights)
         self._texts, self._text_arrays = _texts_on_gpu(table, kraken)
 
     def call(self, batch: GpuBatch) -> CalledBatch:

@@ -121,20 +121,16 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     int64_t slot = -1;
     if (query < queries) {
         const Candidate* row = candidates + int64_t(query) * most;
-        const int64_t expected =
-            expected_hits(rules, sizes[queries + query], sizes[2 * queries + query]);
-        const int acceptance = rules.level ? acceptance_of(row, most, rules) : kAccepted;
-        const bool near = rules.level && acceptance == kAccepted;
-        const Counting which = counting_of(row, most, rules, kept, near);
-        const int start = start_of(row, most, which, rules);
         Candidate best = {-1, 0, 0, 0};
-        int call = -1;
-        if (start >= 0) {
-            best = row[start];
-            call = call_query(row, most, start, expected, rules, which);
-            if (call >= 0 && acceptance < kAccepted)
-                call = raise_call_rank(call, acceptance, best.y, expected, rules);
+        int call = -1, start;
+        if (rules.weights) {
+            call = call_by_model(row, most, sizes[query], rules, &start);
+            if (call >= 0 && call < rules.nodes && rules.node_rank[call] > rules.highest) call = -1;
+        } else {
+            start = start_of(row, most, kept);
+            if (start >= 0) call = call_query(row, most, start, rules, kept);
         }
+        if (start >= 0) best = row[start];
         calls[query] = call;
         best_out[query] = best;
         if (call >= 0 && window_reads)

@@ -9,12 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.classify.call.abundance import Abundance
-from ngsgpu.classify.call.acceptance import ACCEPTED, GENUS_ACCEPTED
 from ngsgpu.classify.call.coverage import sums_by_sequence
-from ngsgpu.classify.call.verdicts import Verdict
+from ngsgpu.classify.call.model import Species
 from ngsgpu.classify.database.targets import Labels
 from ngsgpu.taxonomy.ranks import GENUS, SPECIES, rank_name
-from ngsgpu.taxonomy.tree import Taxonomy
 
 ABUNDANCE_HEADER: Final = (
     "taxid\trank\tname\treads\tpercent_of_reads\tpercent_of_classified\tgenome_bases\t"
@@ -24,10 +22,10 @@ COVERAGE_HEADER: Final = (
     "target\ttaxid\tname\tlength\twindows\tcovered\tmean_reads\tbin_bases\tbins\n"
 )
 EVIDENCE_HEADER: Final = (
-    "taxid\tname\tcalled\tnote\treads\town\tshared\tidentity\tidentity_low\tidentity_high\t"
-    "windows\tcovered\tevenness\tchance\n"
+    "taxid\tcalled_as\tname\tnote\treads\town_reads\town_places\tplaces\tidentity\tidentity_low\t"
+    "identity_high\tlog10_ratio\tscatter_p\trelatives\tdistant\n"
 )
-CALLED: Final = {ACCEPTED: "species", GENUS_ACCEPTED: "genus"}
+_LEAST_READS: Final = 0.5
 BINS: Final = 200
 """Parts that a sequence is shown in, at most."""
 
@@ -35,9 +33,9 @@ BINS: Final = 200
 def abundance_table(abundances: Sequence[Abundance], sizes: NDArray[np.float64]) -> str:
     """The abundances at one rank after the other.
 
-    For each, a line a taxon, most reads first, equal ones by taxid; then the reads that were not
-    called at the rank or below, and last the unclassified ones. Reads that rounding gave to no
-    taxon are missing from the sums.
+    For each, a line a taxon, most reads first, equal ones by taxid; then relatives that the
+    database lacks, or the reads that were not called at the rank or below, and last the
+    unclassified ones. Without the model, reads that rounding gave to no taxon are missing.
 
     Args:
         abundances: of one tree.
@@ -64,21 +62,35 @@ def _abundance_lines(abundance: Abundance, sizes: NDArray[np.float64]) -> Iterat
             f"\t{count}\t{100 * count / total:.4f}\t{100 * count / classified:.4f}\t{by_size}"
             f"\t{at_rank}\n"
         )
-    for name in ("unknown", "unclassified"):
+    for node, count in sorted(abundance.relatives.items(), key=lambda own: (-own[1], own[0])):
+        yield (
+            f"0\tno rank\trelatives of {taxonomy.name(node)}\t{count}\t{100 * count / total:.4f}\t"
+            f"{100 * count / classified:.4f}\t\t\t{at_rank}\n"
+        )
+    # By the fit, every read is in one row.
+    for name in ("unclassified",) if abundance.is_fitted else ("unknown", "unclassified"):
         count = getattr(abundance, name)
         yield f"0\tno rank\t{name}\t{count}\t{100 * count / total:.4f}\t\t\t\t{at_rank}\n"
 
 
-def evidence_table(taxonomy: Taxonomy, verdicts: Sequence[Verdict]) -> str:
-    """A line for each species that reads look like, most reads first; see ``Verdict``."""
+def evidence_table(labels: Labels, species: Sequence[Species]) -> str:
+    """A line for each species that reads look like, most reads first; see ``Species``."""
     lines = [EVIDENCE_HEADER]
-    for own in verdicts:
-        identities = "\t".join(f"{value:.4f}" for value in (own.identity, own.low, own.high))
+    for own in species:
+        if max(own.reads, own.relatives, own.distant) < _LEAST_READS:
+            continue
+        node = own.taxon
+        if own.taxon >= labels.nodes:
+            target = own.taxon - labels.nodes
+            node, name = int(labels.node_of_target[target]), labels.target_name(target)
+        else:
+            name = labels.taxonomy.name(node)
+        called = "species" if not own.note else "genus" if own.relatives > own.distant else "family"
         lines.append(
-            f"{taxonomy.taxid[own.node]}\t{taxonomy.name(own.node)}\t"
-            f"{CALLED.get(own.level, 'above genus')}\t{own.note}\t{own.reads}\t{own.own}\t"
-            f"{own.shared}\t{identities}\t{own.windows}\t{own.covered}\t{own.evenness:.3f}\t"
-            f"{own.chance:.3g}\n"
+            f"{labels.taxonomy.taxid[node]}\t{called}\t{name}\t{own.note}\t{own.reads:.1f}\t"
+            f"{own.own}\t{own.places}\t{own.possible:.0f}\t{own.identity:.4f}\t{own.low:.4f}\t"
+            f"{own.high:.4f}\t{own.gain:.2f}\t{own.scatter:.3g}\t{own.relatives:.1f}\t"
+            f"{own.distant:.1f}\n"
         )
     return "".join(lines)
 

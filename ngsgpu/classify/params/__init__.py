@@ -16,13 +16,7 @@ from ngsgpu.classify.params.calls import (
 )
 from ngsgpu.classify.params.database import KEEP_ALL, DatabaseParameters, PartitionRequest
 from ngsgpu.classify.params.outputs import MOST_ERRORS, NO_EVIDENCE, EvidenceParameters, OutputRules
-from ngsgpu.classify.params.sketch import (
-    ALL_KEYS,
-    LEAST_KEPT,
-    HitScale,
-    SketchParameters,
-    SketchRules,
-)
+from ngsgpu.classify.params.sketch import ALL_KEYS, LEAST_KEPT, SketchParameters, SketchRules
 
 __all__ = [
     "ALL_KEYS",
@@ -36,7 +30,6 @@ __all__ = [
     "PER_MILLION",
     "DatabaseParameters",
     "EvidenceParameters",
-    "HitScale",
     "OutputRules",
     "PartitionRequest",
     "QueryParameters",

@@ -13,72 +13,69 @@ from ngsgpu.taxonomy.ranks import RANKS
 MOST_ERRORS: Final = 0.25
 """Errors per base of reads whose k-mers still tell something."""
 
+SHORT_READ_ERRORS: Final = 0.002
+"""Errors per base of reads of Illumina."""
+
 
 @parameters
 class EvidenceParameters:
-    """Thresholds for accepting a species."""
+    """What the reads of a sample are called by, together; see ``ngsgpu.classify.call.fit``."""
 
     species_identity: float = option(
-        0.93,
+        0.95,
         "X",
-        "Accept a species only if the identity of its reads to its reference sequences, as "
-        "estimated from all of them, reaches this; reads of other species are called one rank "
-        "up. Reads the input twice; 0: accept all, one pass.",
+        "Least average identity of strains of a species to its reference sequences; what is "
+        "farther is a relative that the database lacks. Reads the input twice; 0: calls by "
+        "MetaCache's rule, in one pass.",
         least=0,
+        below=1,
+    )
+    posterior: float = option(
+        0.95,
+        "P",
+        "Call a read as the lowest taxon that it is from with this probability.",
+        least=0.5,
         most=1,
     )
-    genus_identity: float = option(
-        0.9,
-        "X",
-        "With --species-identity: the same for a genus, judged by its best species.",
-        least=0,
+    max_p_value: float = option(
+        0.001,
+        "P",
+        "Highest p-value of a species that is present: of its reads without it, and of the places "
+        "they are in with it.",
+        above=0,
         most=1,
     )
-    doubtful_confidence: float = option(
-        0.05,
+    genome_share: float = option(
+        0.5,
         "X",
-        "With --species-identity: minimum fraction of shared k-mers for reads without an accepted "
-        "species among their candidates.",
+        "A species is present if its reads are scattered over this fraction of its genome; a "
+        "plasmid or a gene is less. 0: they may be anywhere, as amplicons are.",
         least=0,
         most=1,
     )
     read_errors: float | None = option(
         None,
         "X|auto",
-        "With --species-identity: errors per base of the reads, such as 0.05 for nanopore reads; "
-        "--confidence and --doubtful-confidence are then fractions of the k-mers that these leave. "
-        "auto: of long reads as the qualities of the first ones say, if more than 0.014; else "
-        "estimated from hits, up to 0.014.",
+        "Errors per base of the reads, such as 0.05 for nanopore reads. auto: of long reads as the "
+        "qualities of the first ones say, of others 0.002.",
         word="auto",
         least=0,
         most=MOST_ERRORS,
     )
-    max_accident: float = option(
-        1.0,
-        "P",
-        "With --species-identity: accept no species whose reads have a higher probability than "
-        "this if those of all rejected species were spread over the database; 1: any.",
-        least=0,
-        most=1,
-    )
 
-    def __post_init__(self) -> None:
-        if self.max_accident < 1 and self.species_identity == 0:
-            raise UsageError(
-                "`max_accident` needs `species_identity` above 0 (and no `metacache`): without "
-                "it, species are not judged"
-            )
+    @property
+    def by_model(self) -> bool:
+        """Whether calls are by the model, not by MetaCache's rule."""
+        return self.species_identity > 0
 
-    def left_by_errors(self, kmer: int) -> float:
-        """Fraction of a read's k-mers that ``read_errors`` leave; 1 if they are not stated.
-
-        Fractions that decide about reads are fractions of these.
-        """
-        return 1.0 if self.read_errors is None else (1 - self.read_errors) ** kmer
+    @property
+    def errors(self) -> float:
+        """Errors per base of the reads."""
+        return SHORT_READ_ERRORS if self.read_errors is None else self.read_errors
 
 
 NO_EVIDENCE: Final = EvidenceParameters(species_identity=0.0)
-"""All species are accepted, in one pass."""
+"""Calls by MetaCache's rule, in one pass."""
 
 
 @parameters
@@ -100,8 +97,8 @@ class OutputRules:
     coverage_share: float = option(
         0.0,
         "X",
-        "Drop the least covered reference sequences, up to this fraction of the summed coverage; "
-        "0: none.",
+        "With --metacache: drop the least covered reference sequences, up to this fraction of the "
+        "summed coverage; 0: none.",
         "--coverage-filter",
         least=0,
         below=1,
@@ -115,4 +112,4 @@ class OutputRules:
     @property
     def is_two_pass(self) -> bool:
         """Whether all reads have to be looked at before the first is called."""
-        return self.coverage_share > 0 or self.evidence.species_identity > 0
+        return self.coverage_share > 0 or self.evidence.by_model

@@ -1,4 +1,4 @@
-"""How sequences are sketched, and how many hits of sketches are expected."""
+"""How sequences are sketched."""
 
 from __future__ import annotations
 
@@ -33,21 +33,6 @@ class SketchRules(NamedTuple):
     stride: int
     kept: int = ALL_KEYS
     smer: int = 0
-
-
-class HitScale(NamedTuple):
-    """How hits are counted where they are compared with those that are expected.
-
-    Any stretch of a reference sequence has ``per_kmer / unit`` features per k-mer, or ``fraction``
-    of that; a query looks up (nearly) all of them. One hit is chance: of the features of a read,
-    one is often somewhere in a large database; of a fraction of them, that fraction. A hit counts
-    ``unit``; those of chance count ``chance``, and a k-mer of a query adds ``per_kmer`` to what is
-    expected.
-    """
-
-    unit: int
-    chance: int
-    per_kmer: int
 
 
 @parameters
@@ -168,16 +153,8 @@ class SketchParameters:
         return most, -(-expected * kept // ALL_KEYS)
 
     @property
-    def hit_scale(self) -> HitScale:
-        """See there; ratios of its values are all that matters."""
-        unit, per_kmer = self.stride, self.per_window
+    def density(self) -> float:
+        """Features per base, of which a fraction may be kept."""
         if self.sketch is None:
-            unit, per_kmer = self.kmer - self.smer + 1, 2
-        if not self.is_thin:
-            return HitScale(unit, unit, per_kmer)
-        share = self.kept * _THIN_SCALE
-
-        def thinned(value: int) -> int:
-            return max(1, (value * share + ALL_KEYS // 2) // ALL_KEYS)
-
-        return HitScale(unit * _THIN_SCALE, thinned(unit), thinned(per_kmer))
+            return 2 / (self.kmer - self.smer + 1) * self.fraction
+        return self.per_window / self.stride * self.fraction

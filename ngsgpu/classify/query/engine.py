@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import mmap
 from collections.abc import Iterable, Sequence
-from copy import copy
 from functools import cached_property
 
 import numpy as np
@@ -17,7 +16,6 @@ from ngsgpu.classify.database.database import Database, Partition
 from ngsgpu.classify.database.targets import Labels
 from ngsgpu.classify.index.index import check_blocks
 from ngsgpu.classify.params import PER_MILLION, QueryParameters, QueryRules, SketchRules
-from ngsgpu.classify.params.sketch import ALL_KEYS
 from ngsgpu.classify.query.cpu import (
     BLOCK_BITS,
     PartitionArrays,
@@ -28,7 +26,6 @@ from ngsgpu.classify.query.cpu import (
 )
 from ngsgpu.classify.query.queries import CandidateArrays, Queries, QueryBlock
 from ngsgpu.classify.query.scratch import Scratch
-from ngsgpu.classify.sketch.cpu import expected_hits
 from ngsgpu.errors import UsageError
 from ngsgpu.taxonomy.ranks import RANK_CODES
 from ngsgpu.taxonomy.tree import root_only
@@ -64,7 +61,8 @@ class Engine:
             candidates come from files.
         like: an engine of the same database, whose partitions are used as they are open, in place
             of ``partitions``.
-        left_by_errors: see ``EvidenceParameters.left_by_errors``.
+        by_model: whether reads are called by the model, for which a reference sequence without a
+            taxon is a candidate, too.
 
     Attributes:
         numbers: of the partitions.
@@ -83,13 +81,14 @@ class Engine:
         partitions: Sequence[int] | None = None,
         like: Engine | None = None,
         *,
-        left_by_errors: float = 1.0,
+        by_model: bool = False,
     ) -> None:
         self.database = database
         self.parameters = parameters
         self.taxonomy = database.taxonomy or root_only()
         self.sketch = database.parameters.sketch
-        self.rules = self._rules(left_by_errors)
+        self.by_model = by_model
+        self.rules = self._rules()
         self.lineages: NDArray[np.int32] = (
             self.taxonomy.ranked_lineages() if like is None else like.lineages
         )
@@ -107,26 +106,12 @@ class Engine:
             else [own._replace(taxon=self._taxa(own.target)) for own in like.partitions]
         )
 
-    def allowing(self, left_by_errors: float) -> Engine:
-        """The same with calls for reads with other errors; see ``__init__``."""
-        other = copy(self)
-        other.rules = self._rules(left_by_errors)
-        return other
-
-    def _rules(self, left_by_errors: float) -> QueryRules:
+    def _rules(self) -> QueryRules:
         parameters = self.parameters
         lowest, highest = RANK_CODES[parameters.lowest], RANK_CODES[parameters.highest]
-        scale = self.sketch.hit_scale
         return QueryRules(
             min_hits=parameters.hits_needed(self.sketch),
-            near_hits=parameters.hits_near(self.sketch),
-            few_hits=parameters.few_hits * self.sketch.kept // ALL_KEYS,
-            many_hits=parameters.hits_many(self.sketch),
-            unit=scale.unit,
-            chance=scale.chance,
             difference=round(parameters.hit_difference * PER_MILLION),
-            confidence=round(parameters.least_share(self.sketch) * left_by_errors * PER_MILLION),
-            species_confidence=round(parameters.species_confidence * PER_MILLION),
             insert_size=parameters.insert_size,
             lowest=lowest,
             highest=highest,
@@ -134,14 +119,20 @@ class Engine:
         )
 
     def _taxon_of_target(self) -> NDArray[np.int32]:
-        """Each target's lowest taxon that is not below the lowest rank; empty for sequences."""
-        if self.rules.lowest == 0:
-            return np.zeros(0, dtype=np.int32)
+        """Each target's lowest taxon that is not below the lowest rank; empty for sequences.
+
+        For the model, the call of the target itself where there is none.
+        """
         node = self.database.targets.node
+        own = np.full(len(node), -1, dtype=np.int32)
+        if self.by_model:
+            own = (len(self.taxonomy) + np.arange(len(node))).astype(np.int32)
+        if self.rules.lowest == 0:
+            return own if self.by_model else np.zeros(0, dtype=np.int32)
         above = self.lineages[node, self.rules.lowest :]
         has = above >= 0
         taxon = above[np.arange(len(node)), has.argmax(axis=1)]
-        return np.where((node >= 0) & has.any(axis=1), taxon, np.int32(-1)).astype(np.int32)
+        return np.where((node >= 0) & has.any(axis=1), taxon, own).astype(np.int32)
 
     def _arrays(self, partition: Partition) -> PartitionArrays:
         first_window = partition.first_window
@@ -187,11 +178,6 @@ class Engine:
     def target_node(self) -> NDArray[np.int32]:
         """int32[targets], each target's taxon or -1."""
         return np.array(self.database.targets.node)
-
-    def expected_hits(self, block: QueryBlock) -> NDArray[np.int64]:
-        """Hits of queries in an identical sequence, int64[n]; see ``sketch.cpu.expected_hits``."""
-        sketch = self.sketch
-        return expected_hits(block.length1, block.length2, sketch.kmer, sketch.hit_scale)
 
     def find_candidates(self, queries: Queries) -> QueryBlock:
         """Find the best candidates of queries in all partitions.

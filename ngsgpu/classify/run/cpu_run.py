@@ -16,9 +16,10 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ngsgpu.classify.call.classes import Rows
 from ngsgpu.classify.call.coverage import CoverageCounter
 from ngsgpu.classify.call.cpu import call_block
-from ngsgpu.classify.call.evidence import SpeciesEvidence
+from ngsgpu.classify.call.model import SampleModel
 from ngsgpu.classify.call.results import CalledReads, SampleTotals, count_windows
 from ngsgpu.classify.outputs.given import (
     COUNT_WINDOWS,
@@ -31,10 +32,10 @@ from ngsgpu.classify.params import OutputRules
 from ngsgpu.classify.query.candidate_file import END_BLOCK, CandidateHeader, encode_block
 from ngsgpu.classify.query.engine import Engine
 from ngsgpu.classify.query.queries import QueryBlock, concatenate
-from ngsgpu.classify.run.errors import Estimate, ReadErrors, warn_of_errors, with_errors
+from ngsgpu.classify.run.errors import Estimate, ReadErrors, with_errors
 from ngsgpu.classify.run.samples import ClassificationStatistics, SampleOutputs
 from ngsgpu.classify.run.sorted_reads import SortedReads
-from ngsgpu.classify.run.two_pass import TargetFilter, TwoPass
+from ngsgpu.classify.run.two_pass import FirstPass, TwoPass
 from ngsgpu.errors import UsageError
 from ngsgpu.io.inputs import ReadFiles
 from ngsgpu.io.output.writer import OutputGroup
@@ -119,12 +120,12 @@ class SampleRun:
         self.gpu_memory: dict[str, int] = {}
         self._seconds: dict[str, float] = {}
         self._dropped = 0
-        self._evidence: SpeciesEvidence | None = None
+        self._model: SampleModel | None = None
         for name, own in needs.items():
-            if "verdicts" in own and rules.evidence.species_identity == 0:
+            if "species" in own and not rules.evidence.by_model:
                 logger.warning(
-                    "`%s` lists no species, since none is judged without `species_identity` "
-                    "(0, or `metacache`)",
+                    "`%s` lists no species, since none is judged without the model "
+                    "(`species_identity=0`, or `metacache`)",
                     name,
                 )
 
@@ -152,11 +153,8 @@ class SampleRun:
                 if self._rules.is_two_pass:
                     totals = self._classify_twice(items, find)
                 else:
-                    totals = self._classify_once(items, find, TargetFilter())
-                if self._evidence is not None:
-                    evidence, kmer = self._rules.evidence, self._engine.sketch.kmer
-                    warn_of_errors(totals, self._evidence.errors_or_strangers(evidence, kmer), kmer)
-                self.given = SampleGiven(self._engine, self._rules, totals, self._evidence)
+                    totals = self._classify_once(items, find, FirstPass())
+                self.given = SampleGiven(self._engine, self._rules, totals, self._model)
                 self._write_reports(self.given)
             statistics = self._statistics(totals)
             if "stats" in self._paths:
@@ -219,62 +217,61 @@ class SampleRun:
             read_errors=0.0 if estimate is None else estimate.errors or 0.0,
         )
 
-    def _counters(self) -> tuple[CoverageCounter | None, SpeciesEvidence | None]:
+    def _counters(self) -> tuple[CoverageCounter | None, SampleModel | None]:
         """The collectors of statistics over all reads that the rules need."""
         engine, rules = self._engine, self._rules
-        counter = evidence = None
+        counter = model = None
         if rules.coverage_share > 0:
             counter = CoverageCounter(engine.database.windows, engine.rules.min_hits)
-        if rules.evidence.species_identity > 0:
-            windows = engine.database.windows
-            evidence = SpeciesEvidence(engine.target_node, engine.lineages, engine.rules, windows)
-        return counter, evidence
+        if rules.evidence.by_model:
+            model = SampleModel(engine, rules.evidence)
+        return counter, model
 
-    def _target_filter(
-        self, counter: CoverageCounter | None, evidence: SpeciesEvidence | None
-    ) -> TargetFilter:
-        """The targets that count, and those accepted; the first pass is over."""
+    def _decide(self, counter: CoverageCounter | None, model: SampleModel | None) -> FirstPass:
+        """What calls depend on; the first pass is over."""
         self._seconds["first_pass"] = round(time.monotonic() - self._begin, 3)
         self.allow_for(self.errors.estimate())
-        kept = accepted = None
+        kept = weights = None
         if counter is not None:
             dropped = counter.dropped(self._rules.coverage_share)
             self._dropped = int(dropped.sum())
             kept = (~dropped).astype(np.uint8)
-        self._evidence = evidence
-        if evidence is not None:
-            accepted = evidence.accepted(self._rules.evidence, self._engine.sketch.kmer)
-        return TargetFilter(kept, accepted)
+        self._model = model
+        if model is not None:
+            begin = time.monotonic()
+            weights = model.fit(self._rules.evidence)
+            self._seconds["fit"] = round(time.monotonic() - begin, 3)
+        return FirstPass(kept, weights)
 
     def _classify_twice(
         self, items: Iterator[Any], find: Callable[[Any], QueryBlock]
     ) -> SampleTotals:
         """Scan all queries, then call them with the result."""
-        counter, evidence = self._counters()
+        counter, model = self._counters()
         with TwoPass(self._header()) as second:
 
-            def work(item: Any) -> tuple[QueryBlock | bytes, QueryBlock]:
+            def work(item: Any) -> tuple[QueryBlock | bytes, QueryBlock, Rows | None]:
                 block = find(item)
-                return second.prepare(block), block
+                rows = None if model is None else model.rows(block)
+                return second.prepare(block), block, rows
 
             with self._working(work, items) as done:
-                for prepared, block in done:
+                for prepared, block, rows in done:
                     second.keep(prepared)
-                    best = block.candidates
                     if counter is not None:
-                        counter.add(best)
-                    if evidence is not None:
-                        expected = self._engine.expected_hits(block)
-                        evidence.add(best, expected, block.features)
-            target_filter = self._target_filter(counter, evidence)
-            return self._classify_once(second.groups(self._engine), concatenate, target_filter)
+                        counter.add(block.candidates)
+                    if model is not None and rows is not None:
+                        model.add(block, rows)
+            return self._classify_once(
+                second.groups(self._engine), concatenate, self._decide(counter, model)
+            )
 
     def _new_totals(self) -> SampleTotals:
         calls = len(self._engine.taxonomy) + len(self._engine.target_node)
         return SampleTotals(self._name, np.zeros(calls, dtype=np.int64))
 
     def _classify_once(
-        self, items: Iterator[Any], find: Callable[[Any], QueryBlock], target_filter: TargetFilter
+        self, items: Iterator[Any], find: Callable[[Any], QueryBlock], first: FirstPass
     ) -> SampleTotals:
         """Call queries and write their lines."""
         totals = self._new_totals()
@@ -289,10 +286,7 @@ class SampleRun:
         def work(item: tuple[Any, list[Task]]) -> _Called:
             queries, tasks = item
             block = find(queries)
-            reads = call_block(
-                self._engine, block, target_filter.kept, target_filter.accepted,
-                self._doubtful_confidence,
-            )  # fmt: skip
+            reads = call_block(self._engine, block, first.kept, first.weights)
             texts = [maker.text(reads) for maker in self._lines.values()]
             copies = []
             if self.sorted_reads is not None:
@@ -359,17 +353,10 @@ class SampleRun:
             time_s=self._seconds | {"total": round(time.monotonic() - self._begin, 3)},
         )
 
-    @property
-    def _doubtful_confidence(self) -> float:
-        evidence = self._rules.evidence
-        return evidence.doubtful_confidence * evidence.left_by_errors(self._engine.sketch.kmer)
-
     def allow_for(self, estimate: Estimate) -> None:
-        """Have thresholds allow for the errors of long reads, if the user states none."""
-        kmer = self._engine.sketch.kmer
-        evidence = with_errors(self._rules.evidence, estimate, kmer, self._name)
+        """Have the model allow for the errors of long reads, if the user states none."""
+        evidence = with_errors(self._rules.evidence, estimate, self._name)
         self._rules = replace(self._rules, evidence=evidence)
-        self._engine = self._engine.allowing(evidence.left_by_errors(kmer))
 
     def _adapters(self) -> dict[str, Any]:
         if not self._lanes:

@@ -1,4 +1,4 @@
-"""Errors of long reads by their qualities: how many wrong bases thresholds have to allow for.
+"""Errors of long reads by their qualities: how many wrong bases the model has to allow for.
 
 The first reads of a sample tell, since their records alone decide which these are: not threads,
 chunks or the backend, nor whether they come from a pipe. Of pairs these are first mates.
@@ -13,10 +13,8 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.classify.call.evidence import LEAST_KEPT, errors_that_leave
-from ngsgpu.classify.call.results import SampleTotals
-from ngsgpu.classify.params import MOST_ERRORS, PER_MILLION, EvidenceParameters
-from ngsgpu.io.inputs import LONG
+from ngsgpu.classify.params import MOST_ERRORS, EvidenceParameters
+from ngsgpu.classify.params.outputs import SHORT_READ_ERRORS
 from ngsgpu.io.text.batch import RecordBatch
 
 logger = logging.getLogger("ngsgpu")
@@ -131,17 +129,16 @@ class ReadErrors:
 
 
 def with_errors(
-    evidence: EvidenceParameters, estimate: Estimate, kmer: int, sample: str
+    evidence: EvidenceParameters, estimate: Estimate, sample: str
 ) -> EvidenceParameters:
-    """Thresholds that allow for the errors of long reads, if the user states none; says so.
+    """Parameters that allow for the errors of long reads, if the user states none; says so.
 
     Args:
-        evidence: thresholds.
+        evidence: parameters.
         estimate: what the first reads say.
-        kmer: length of k-mers.
         sample: its name.
     """
-    if evidence.species_identity == 0 or evidence.read_errors is not None:
+    if not evidence.by_model or evidence.read_errors is not None:
         return evidence
     if estimate.is_unknown:
         logger.info(
@@ -149,38 +146,16 @@ def with_errors(
             "%.2g %% of the bases are wrong, state it by `read_errors`",
             sample,
             f"{estimate.length:,}",
-            100 * errors_that_leave(LEAST_KEPT, kmer),
+            100 * SHORT_READ_ERRORS,
         )
-    stated = replace(evidence, read_errors=min(estimate.errors or 0.0, MOST_ERRORS))
-    if stated.left_by_errors(kmer) * PER_MILLION >= LEAST_KEPT:
+    errors = min(estimate.errors or 0.0, MOST_ERRORS)
+    if errors <= SHORT_READ_ERRORS:
         return evidence
     logger.info(
         "%s: %.3g %% of the bases of long reads are wrong by the qualities of the first ones, for "
-        "which thresholds allow (`read_errors=%.4g`)",
+        "which calls allow (`read_errors=%.4g`)",
         sample,
-        100 * (stated.read_errors or 0.0),
-        stated.read_errors,
-    )
-    return stated
-
-
-def warn_of_errors(totals: SampleTotals, errors: float, kmer: int) -> None:
-    """Warn if long reads look as if they had more errors than are allowed for.
-
-    Args:
-        totals: of the sample.
-        errors: see ``SpeciesEvidence.errors_or_strangers``.
-        kmer: length of k-mers.
-    """
-    if errors == 0 or totals.bases < LONG * max(1, totals.queries):
-        return
-    logger.warning(
-        "%s: reads of %s bases on average share as many k-mers with the nearest species "
-        "as %.2g %% of wrong bases would leave, and more than %.2g %% count as "
-        "differences of the species; if these are errors, state them by `read_errors=%.2g`",
-        totals.name,
-        f"{totals.bases // totals.queries:,}",
         100 * errors,
-        100 * errors_that_leave(LEAST_KEPT, kmer),
         errors,
     )
+    return replace(evidence, read_errors=errors)

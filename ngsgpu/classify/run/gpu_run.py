@@ -34,7 +34,7 @@ from ngsgpu.classify.run.cpu_run import SampleRun
 from ngsgpu.classify.run.errors import MOST_READS, ReadErrors
 from ngsgpu.classify.run.gpu_records import GpuRecords, TextWriter
 from ngsgpu.classify.run.samples import ClassificationStatistics, cuts_of, queries_of
-from ngsgpu.classify.run.two_pass import TargetFilter, TwoPass
+from ngsgpu.classify.run.two_pass import FirstPass, TwoPass
 from ngsgpu.device.cuda.kernels import THREADS
 from ngsgpu.device.pinned import to_host
 from ngsgpu.device.plan import gpu_memory
@@ -236,14 +236,13 @@ class GpuSampleRun(SampleRun):
         return super().run(items, find, group)
 
     def _classify_once(
-        self, items: Iterator[Any], find: Callable[[Any], QueryBlock], target_filter: TargetFilter
+        self, items: Iterator[Any], find: Callable[[Any], QueryBlock], first: FirstPass
     ) -> SampleTotals:
         caller = GpuCaller(
             self._engine,
             self._lines.values(),
-            kept=target_filter.kept,
-            accepted=target_filter.accepted,
-            doubtful_confidence=self._doubtful_confidence,
+            kept=first.kept,
+            weights=first.weights,
             window_reads=self._counts_windows,
         )
         with DeviceWriter(self._outputs, threads=self._options.threads) as writer:
@@ -267,8 +266,8 @@ class GpuSampleRun(SampleRun):
     def _classify_twice(
         self, items: Iterator[Any], find: Callable[[Any], QueryBlock]
     ) -> SampleTotals:
-        counter, evidence = self._counters()
-        look = GpuFirstPass(self._engine, counter, evidence)
+        counter, model = self._counters()
+        look = GpuFirstPass(self._engine, counter, model)
         room = self.room
         if room is None:
             room = int(gpu_memory(self._options.gpu_memory).budget * SHARE_OF_MEMORY)
@@ -286,9 +285,9 @@ class GpuSampleRun(SampleRun):
                 if len(kept) == _MANY_BATCHES:
                     self._outputs.load_packers()
             look.finish()
-            target_filter = self._target_filter(counter, evidence)
+            first = self._decide(counter, model)
             batches = _again(kept, second.blocks(self._engine))
-            return self._classify_once(batches, find, target_filter)
+            return self._classify_once(batches, find, first)
 
 
 def _again(kept: list[GpuBatch | None], blocks: Iterator[QueryBlock]) -> Iterator[GpuBatch]:

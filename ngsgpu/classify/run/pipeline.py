@@ -33,6 +33,7 @@ from ngsgpu.classify.run.samples import (
     queries_of,
 )
 from ngsgpu.classify.run.sorted_reads import check_lanes, rereadable
+from ngsgpu.errors import UsageError
 from ngsgpu.io.inputs import warn_of_mates
 from ngsgpu.io.output.writer import OutputGroup
 from ngsgpu.io.paths import Paths, check_distinct, is_stream, listed
@@ -67,7 +68,7 @@ class Classifier:
 
     Raises:
         InputError: a partition cannot be opened, or is damaged.
-        UsageError: a rank or a partition does not exist.
+        UsageError: a rank or a partition does not exist, or rules exclude each other.
     """
 
     def __init__(
@@ -82,6 +83,8 @@ class Classifier:
     ) -> None:
         self.options = options or RunOptions()
         self.rules = rules or OutputRules()
+        if self.rules.coverage_share > 0 and self.rules.evidence.by_model:
+            raise UsageError("`coverage_filter` needs `metacache`: the model looks at places")
         self._shares = like is not None
         if self.options.backend == "cpu":
             say_if_compiling()
@@ -90,7 +93,7 @@ class Classifier:
             parameters or QueryParameters(),
             partitions,
             None if like is None else like.engine,
-            left_by_errors=self.rules.evidence.left_by_errors(database.parameters.sketch.kmer),
+            by_model=self.rules.evidence.by_model,
         )
         self._gpu: GpuEngine | None = None
         if like is not None:

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.classify.call.acceptance import Acceptance
+from ngsgpu.classify.call.posterior import Weights
 from ngsgpu.classify.query.candidate_file import (
     END_BLOCK,
     CandidateFile,
@@ -31,16 +31,16 @@ MOST_BASES: Final = 1 << 24
 
 
 @dataclass(frozen=True, slots=True)
-class TargetFilter:
-    """Targets accepted in a first pass over all reads; None: no restriction.
+class FirstPass:
+    """What a first pass over all reads found; None: nothing.
 
     Attributes:
         kept: uint8[targets], 0 for those dropped by the coverage filter.
-        accepted: see ``ngsgpu.classify.call.evidence``.
+        weights: the fit of the sample.
     """
 
     kept: NDArray[np.uint8] | None = None
-    accepted: Acceptance | None = None
+    weights: Weights | None = None
 
 
 class TwoPass:

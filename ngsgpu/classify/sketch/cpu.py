@@ -26,7 +26,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.classify.params import HitScale, SketchRules
+from ngsgpu.classify.params import SketchRules
 from ngsgpu.jit import Integer, njit
 from ngsgpu.sequence.codec import CODES
 from ngsgpu.sequence.hashing import LOW_32, mix32
@@ -331,25 +331,3 @@ def unpack_sequences(
     at: Integer = np.int64(0)
     for i in range(start.size):
         at = unpack_bases(data, start[i], end[i], codes, at)
-
-
-@njit(nogil=True, cache=True)
-def expected_hits(
-    length1: NDArray[np.int32], length2: NDArray[np.int32], kmer: Integer, scale: HitScale
-) -> NDArray[np.int64]:
-    """Hits of queries in an identical sequence above those of chance, as ``HitScale`` counts.
-
-    Args:
-        length1: int32[n], bases of reads or first mates.
-        length2: int32[n], of second mates; 0 for single reads.
-        kmer: k-mer length.
-        scale: how hits are counted.
-
-    Returns:
-        int64[n], at least those of chance.
-    """
-    expected = np.empty(length1.size, dtype=np.int64)
-    for i in range(length1.size):
-        kmers = np.int64(max(length1[i] - (kmer - 1), 0)) + max(length2[i] - (kmer - 1), 0)
-        expected[i] = max(kmers * scale.per_kmer - scale.chance, scale.chance)
-    return expected

@@ -16,6 +16,7 @@ from ngsgpu.cli.run import open_run
 from ngsgpu.declared.options import flag, option
 from ngsgpu.declared.parameters import Options, parameters_of
 from ngsgpu.declared.roles import Written
+from ngsgpu.errors import UsageError
 
 if TYPE_CHECKING:
     from ngsgpu.run.options import RunOptions
@@ -105,9 +106,8 @@ def _max_gpus(database: str | None, only_partition: int | None) -> int | None:
 Metacache = Annotated[
     bool,
     flag(
-        "Classify with MetaCache's defaults: overrides --min-hits, --hit-difference, --confidence, "
-        "--species-confidence and --candidates-kept, and turns --species-identity off (for a "
-        "database with --sketch 16).",
+        "Classify with MetaCache's rule and its defaults, in one pass, for a database with "
+        "--sketch 16.",
         "--metacache",
         default=...,
     ),
@@ -123,14 +123,19 @@ def calling(
         calls: what the user gave.
         rules: as the user wants them.
         metacache: whether MetaCache's values replace these.
+
+    Raises:
+        UsageError: a value for MetaCache's rule is given for calls by the model.
     """
     if metacache:
-        own = {name: calls.given[name] for name in _BESIDE_METACACHE if name in calls.given}
         evidence = replace(rules.evidence, species_identity=0.0)
-        return replace(METACACHE_CALLS, **own), replace(rules, evidence=evidence)
-    usual = CALLS_BY_EVIDENCE if rules.evidence.species_identity > 0 else QueryParameters()
-    return replace(usual, **calls.given), rules
+        return replace(METACACHE_CALLS, **calls.given), replace(rules, evidence=evidence)
+    if not rules.evidence.by_model:
+        return replace(QueryParameters(), **calls.given), rules
+    if given := [name for name in _OF_METACACHE if name in calls.given]:
+        raise UsageError(f"`{given[0]}` needs `metacache`: the model does not use it")
+    return replace(CALLS_BY_EVIDENCE, **calls.given), rules
 
 
-_BESIDE_METACACHE: Final = ("insert_size", "lowest", "highest", "ties")
-"""Parameters of calls that hold with ``--metacache``, too."""
+_OF_METACACHE: Final = ("min_hits", "hit_difference", "ties")
+"""Parameters of calls that only MetaCache's rule has."""

@@ -279,8 +279,7 @@ _DATABASE: Final = {
     "database.parameters.sketch.window": "windows of {} bases",
 }
 _CALLS: Final = {
-    "parameters.min_hits": "at least {} hits",
-    "parameters.confidence": "confidence {}",
+    "parameters.posterior": "posterior probability {}",
     "parameters.species_identity": "species identity {}",
 }
 

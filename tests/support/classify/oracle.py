@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -116,18 +115,6 @@ class Oracle:
             for feature in sketch(window, self.sketch)
         ]
 
-    def shared(self, mates: list[str], hits: int) -> Fraction:
-        """The fraction of k-mers shared with a reference sequence that is hit so often."""
-        kmers = sum(max(len(mate) - self.sketch.kmer + 1, 0) for mate in mates)
-        if self.sketch.sketch is None:
-            density = Fraction(2, self.sketch.kmer - self.sketch.smer + 1)
-        else:
-            in_window = min(self.sketch.sketch, self.sketch.window - self.sketch.kmer + 1)
-            density = Fraction(in_window, self.sketch.stride)
-        fraction = Fraction(self.sketch.fraction)
-        expected = fraction * kmers * density
-        return (hits - fraction) / max(expected - fraction, fraction)
-
     def span(self, bases: int) -> int:
         """Windows in which this many bases can begin, wherever they are."""
         if self.sketch.sketch is not None:
@@ -183,20 +170,12 @@ class Oracle:
         needed = parameters.hits_needed(self.sketch)
         if not best or best[0][1] < needed:
             return None
-        part = self.shared(mates, best[0][1])
-        if part < Fraction(str(parameters.least_share(self.sketch))):
-            return None
         top = best[0][0]
         call: tuple[str, int] | None = ("sequence", top)
         if parameters.lowest != "sequence":
             call = self.at_or_above(top, parameters.lowest)
         assert call is not None
-        near = parameters.hits_near(self.sketch)
-        if best[0][1] <= math.floor(parameters.few_hits * Fraction(self.sketch.fraction)):
-            near += 1
-        if best[0][1] >= parameters.hits_many(self.sketch):
-            near -= 1
-        threshold = (best[0][1] - near) * parameters.hit_difference
+        threshold = (best[0][1] - needed) * parameters.hit_difference
         taxonomy = any(self.lineages)
         for other, hits, _, _ in best[1:] if taxonomy or parameters.ties == "ambiguous" else []:
             if hits > threshold:
@@ -207,8 +186,4 @@ class Oracle:
                         break
                 else:
                     return None
-        if call[0] in RANKS[:5] and part < Fraction(str(parameters.species_confidence)):
-            call = self.at_or_above(top, RANKS[5])
-        if call is None:
-            return None
         return call if RANKS.index(call[0]) <= RANKS.index(parameters.highest) else None

@@ -112,8 +112,7 @@ QUERY = [
     replace(METACACHE_CALLS, min_hits=1, candidates=5),
     replace(METACACHE_CALLS, lowest="species", candidates=3),
     QueryParameters(min_hits=3, candidates=4, hit_difference=0.5, highest="genus"),
-    QueryParameters(species_confidence=0.5, candidates=3),
+    QueryParameters(hit_difference=0.2, candidates=3),
     QueryParameters(lowest="genus", highest="phylum", min_hits=1),
-    QueryParameters(insert_size=500, min_hits=1, confidence=0.5),
-    QueryParameters(near_hits=2, few_hits=4, many_hits=12),
+    QueryParameters(insert_size=500, min_hits=1),
 ]

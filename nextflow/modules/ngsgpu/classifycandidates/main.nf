@@ -20,11 +20,11 @@ process NGSGPU_CLASSIFYCANDIDATES {
 
     script:
     // Further options, which docs/options.md explains:
-    // --interleaved, --min-hits N, --hit-difference X, --confidence X, --species-confidence X,
-    // --candidates-kept N, --insert-size N, --lowest RANK, --highest RANK, --ties first|ambiguous,
-    // --metacache, --columns LIST, --abundance-rank LIST, --coverage-filter X, --species-identity X,
-    // --genus-identity X, --doubtful-confidence X, --read-errors X|auto, --max-accident P,
-    // --compress-level N, --phred-offset auto|33|64, --no-verify, --quiet
+    // --interleaved, --min-hits N, --hit-difference X, --candidates-kept N, --insert-size N,
+    // --lowest RANK, --highest RANK, --ties first|ambiguous, --metacache, --columns LIST,
+    // --abundance-rank LIST, --coverage-filter X, --species-identity X, --posterior P,
+    // --max-p-value P, --genome-share X, --read-errors X|auto, --compress-level N,
+    // --phred-offset auto|33|64, --no-verify, --quiet
     def args = task.ext.args ?: ''
     def prefix = task.ext.prefix ?: "${meta.id}"
     def files = reads instanceof List ? reads : [reads]

@@ -23,11 +23,10 @@ process NGSGPU_CLASSIFYMERGE {
 
     script:
     // Further options, which docs/options.md explains:
-    // --min-hits N, --hit-difference X, --confidence X, --species-confidence X, --candidates-kept N,
-    // --insert-size N, --lowest RANK, --highest RANK, --ties first|ambiguous, --metacache,
-    // --columns LIST, --abundance-rank LIST, --coverage-filter X, --species-identity X,
-    // --genus-identity X, --doubtful-confidence X, --read-errors X|auto, --max-accident P,
-    // --compress-level N, --no-verify, --quiet
+    // --min-hits N, --hit-difference X, --candidates-kept N, --insert-size N, --lowest RANK,
+    // --highest RANK, --ties first|ambiguous, --metacache, --columns LIST, --abundance-rank LIST,
+    // --coverage-filter X, --species-identity X, --posterior P, --max-p-value P, --genome-share X,
+    // --read-errors X|auto, --compress-level N, --no-verify, --quiet
     def args = task.ext.args ?: ''
     def prefix = task.ext.prefix ?: "${meta.id}"
     def candidates_files = (candidates instanceof List ? candidates : [candidates])

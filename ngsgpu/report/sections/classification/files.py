@@ -110,25 +110,32 @@ class SpeciesEvidence:
 
     Attributes:
         name: of the species.
-        called: what its reads are called as.
-        note: why, or ``ambiguous``; may be empty.
-        reads: with the best candidates from this species alone.
+        called: rank that its reads are called at.
+        note: why it is not present; empty if it is.
+        reads: of it, as fitted.
+        own: reads that only it explains.
+        places: of 1,000 bases that these are in.
         identity: to the reference sequences.
         low: lower end of the interval of the identity.
         high: its upper end.
-        evenness: of the coverage.
-        chance: probability of the reads by chance.
+        ratio: logarithm, to base 10, of the likelihood with it by that without.
     """
 
     name: str
     called: str
     note: str
-    reads: int
+    reads: float
+    own: int
+    places: int
     identity: float
     low: float
     high: float
-    evenness: float
-    chance: float
+    ratio: float
+
+    @property
+    def is_finding(self) -> bool:
+        """Whether it is present, or its sequence is, but in few places."""
+        return not self.note or self.note in ("few places", "strays")
 
 
 def read_composition(path: Path) -> Composition:
@@ -216,13 +223,14 @@ def read_evidence(path: Path) -> list[SpeciesEvidence]:
     found = []
     for number, fields in _rows(path, "taxid"):
         try:
-            _, name, called, note, reads, _, _, *numbers = fields
-            identity, low, high, _, _, evenness, chance = map(decimal_number, numbers)
+            _, called, name, note, reads, own, places, _, *numbers = fields
+            identity, low, high, ratio, _, _, _ = map(decimal_number, numbers)
             found.append(
                 SpeciesEvidence(
-                    name, called, note, whole_number(reads), identity, low, high, evenness, chance
+                    name, called, note, decimal_number(reads), whole_number(own),
+                    whole_number(places), identity, low, high, ratio,
                 )
-            )
+            )  # fmt: skip
         except ValueError as error:
             raise InputError(
                 path, "this is not a species that reads look like", _REMEDY, line=number

@@ -32,8 +32,6 @@ _MAX_TAXA: Final = 15
 _MAX_SPECIES: Final = 60
 _FEW_SPECIES: Final = 12
 """Tables of more species are folded."""
-_LEAST_CHANCE: Final = 1e-99
-"""Smaller ones are said to be smaller."""
 
 
 @dataclass(eq=False)
@@ -50,8 +48,9 @@ class ClassificationStage(Stage):
     title = "Classification"
     files = (FileSpec("classification", keys=FILES, by_database=True),)
     intro = (
-        "<p>Reads are called as the lowest taxon that the reference sequences which they "
-        "share features\n  with have in common. [4]</p>"
+        "<p>Reads are called as the lowest taxon that they are from with high probability, by a\n"
+        "  model of the whole sample, or (MetaCache's rule) that their best reference sequences\n"
+        "  have in common. [4]</p>"
     )
 
     def find(self, sample: str, folder: Path) -> dict[tuple[str, ...], Path]:
@@ -226,7 +225,7 @@ def _section(
             section.details.append(("Abundances compared with the composition", deviation))
     if found.composition is not None:
         section.tables.append(("Most frequent taxa", taxon_table(found.composition, unit)))
-    if found.evidence:
+    if any(own.is_finding for own in found.evidence):
         is_long = is_brief or len(found.evidence) > _FEW_SPECIES
         place = section.details if is_long else section.tables
         place.append((f"Species that {unit} look like", species_table(found.evidence, unit)))
@@ -261,21 +260,22 @@ def taxon_table(composition: Composition, unit: str = "reads") -> Table:
 
 def species_table(evidence: Sequence[SpeciesEvidence], unit: str = "reads") -> Table:
     """Species that reads look like, most reads first, and what became of each."""
+    shown = [own for own in evidence if own.is_finding]
     rows = [
         (
-            own.name, words.count(own.reads), words.percent(own.identity, 1),
+            own.name, ", ".join(filter(None, (own.called, own.note))),
+            words.count(round(own.reads)), words.count(own.own), words.count(own.places),
+            words.percent(own.identity, 1),
             words.span(*(Number(f"{100 * end:.1f}", end, "%") for end in (own.low, own.high))),
-            words.decimal(own.evenness, 2), Number(_chance(own.chance), own.chance),
-            ", ".join(filter(None, (own.called, own.note))),
+            words.decimal(own.ratio, 1),
         )
-        for own in evidence[:_MAX_SPECIES]
+        for own in shown[:_MAX_SPECIES]
     ]  # fmt: skip
-    headings = ("species", unit, "identity", "95 % interval", "evenness", "by chance", "called as")
-    return Table(headings, rows, text_columns=frozenset({6}))
-
-
-def _chance(value: float) -> str:
-    return f"< {_LEAST_CHANCE:g}" if value < _LEAST_CHANCE else f"{value:.2g}"
+    headings = (
+        "species", "called as", unit, f"{unit} only it explains", "places of these", "identity",
+        "95 % interval", "log10 of likelihood ratio",
+    )  # fmt: skip
+    return Table(headings, rows, text_columns=frozenset({1}))
 
 
 _SHOWN: Final = ("species", "genus")
