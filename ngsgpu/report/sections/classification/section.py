@@ -263,15 +263,15 @@ def species_table(evidence: Sequence[SpeciesEvidence], unit: str = "reads") -> T
     """Species that reads look like, most reads first, and what became of each."""
     rows = [
         (
-            own.name, words.count(own.reads), words.percent(own.identity, 1),
+            own.name, ", ".join(filter(None, (own.called, own.note))),
+            words.count(own.reads), words.percent(own.identity, 1),
             words.span(*(Number(f"{100 * end:.1f}", end, "%") for end in (own.low, own.high))),
             words.decimal(own.evenness, 2), Number(_chance(own.chance), own.chance),
-            ", ".join(filter(None, (own.called, own.note))),
         )
         for own in evidence[:_MAX_SPECIES]
     ]  # fmt: skip
-    headings = ("species", unit, "identity", "95 % interval", "evenness", "by chance", "called as")
-    return Table(headings, rows, text_columns=frozenset({6}))
+    headings = ("species", "called as", unit, "identity", "95 % interval", "evenness", "by chance")
+    return Table(headings, rows, text_columns=frozenset({1}))
 
 
 def _chance(value: float) -> str:
@@ -385,7 +385,7 @@ def _database_table(databases: Mapping[str, Path]) -> Table | None:
         "database", "reference sequences", "bases", "taxa in the taxonomy",
         "sequences without a taxon", "partitions", "digest",
     )  # fmt: skip
-    return Table(headings, rows, text_columns=frozenset({6}))
+    return Table(headings, rows, text_columns=frozenset({1}))
 
 
 def _facts(path: Path) -> Json:
