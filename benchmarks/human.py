@@ -233,7 +233,7 @@ class Bench:
                 entry |= asdict(measure(command, self._work, limit_s=limit))
             except BenchmarkError as error:
                 entry["wall_s"] = round(time.perf_counter() - begin, 3)
-                entry["error"] = str(error).removeprefix(" ".join(command)).strip(": ")[-600:]
+                entry["error"] = str(error).removeprefix(" ".join(command)).strip(": ")
         if statistics.exists():
             told = json.loads(statistics.read_text())
             entry["steps_s"] = told.get("time_s", {})
@@ -273,8 +273,10 @@ class Bench:
         return sorted(file for files in nested for file in files if file.is_file())
 
     def _remove_outputs(self) -> None:
-        for path in self._outputs():
-            path.unlink()
+        # A run that had to be killed leaves temporary files, with names that begin with a dot.
+        for path in [*self._outputs(), *self._work.glob(".*")]:
+            if path.is_file():
+                path.unlink()
         for folder in (self._work / "out.kmers", self._work / "chain"):
             shutil.rmtree(folder, ignore_errors=True)
 

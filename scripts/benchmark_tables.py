@@ -353,10 +353,9 @@ MODULES = {
     "database_size": "database_size",
     "assembly": "accuracy.assembly",
     "long_reads": "accuracy.long_reads",
-    "classification_lengths": "accuracy.classification_lengths",
-    "classification_strains": "accuracy.classification_strains",
     "depletion_long": "accuracy.depletion_long",
     "whole_host": "whole_host",
+    "human": "human",
 }
 """Of benchmarks, those that draw the table of their results, by schema."""
 

@@ -15,7 +15,16 @@ from typing import Any, Final
 ROOT: Final = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from scripts.charts import accuracy, chain, contigs, density, forms, others, pipeline  # noqa: E402
+from scripts.charts import (  # noqa: E402
+    accuracy,
+    chain,
+    contigs,
+    density,
+    forms,
+    human,
+    others,
+    pipeline,
+)
 from scripts.made import write_or_check  # noqa: E402
 
 
@@ -34,6 +43,8 @@ def charts() -> dict[Path, str]:
         "others": others.draw({name: _result(name) for name in others.RESULTS}),
         "pipeline": pipeline.draw(),
     }
+    if found := sorted((ROOT / "benchmarks/results").glob(f"*{human.SUFFIX}.json")):
+        drawn["human"] = human.draw(_result(found[-1].stem))
     return {ROOT / "docs/images" / f"{name}.svg": text for name, text in drawn.items()}
 
 

@@ -26,7 +26,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.accuracy.classification_sets import ACGT, sequences
+from benchmarks.accuracy.classification.genomes import ACGT, sequences
 from benchmarks.accuracy.long_reads import KINDS, draw
 from benchmarks.harness.document import head, write_document
 from benchmarks.harness.measuring import measure

@@ -4,11 +4,11 @@
         --map seqid2taxid.tsv --work FOLDER --model model_qc_clr --choose 0 1 --check 100 101 \
         --reads "NAME=reads.fq.gz=0.15=562" -o out.json
 
-The draws are those of ``classification_sets``: genomes whose strain, species or genus the database
+The draws are those of ``classification``: genomes whose strain, species or genus the database
 lacks, that it has, or that it has with changed bases. PBSIM (1.0, on the PATH; ``--model`` is its
 file of qualities) makes reads with 5, 10 and 15 % of errors, half of them insertions or deletions;
 those of 0.5 %, which it cannot make, have errors at random places and one quality. Without stated
-errors, those are allowed for that qualities say, or, without qualities, those that hits do.
+errors, those are allowed for that qualities say.
 ``strangers`` are the reads of genomes whose species or genus the database lacks, as samples without
 anything else. ``--reads`` names real ones with their errors and their species' taxid, against a
 database of all genomes: the share of them that is called at this species, at another one, and
@@ -18,43 +18,35 @@ above.
 from __future__ import annotations
 
 import argparse
-import csv
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from shutil import which
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.accuracy.classification_curves import RANKS
-from benchmarks.accuracy.classification_holdout import Genome, rates_of, read_genomes
-from benchmarks.accuracy.classification_sets import (
+from benchmarks.accuracy.classification.genomes import (
     ACGT,
     CHANGED,
     COMPLEMENT,
-    WINDOWS,
-    Kraken,
-    build,
+    Genome,
+    Library,
     changed,
-    classify,
     deal,
+    read_library,
     sequences,
 )
+from benchmarks.accuracy.classification.judging import RANKS, Judge, Truth
+from benchmarks.accuracy.classification.programs import Kraken, Ngsgpu, calls_of
 from benchmarks.harness.document import head, write_document
 from benchmarks.harness.measuring import measure
 from benchmarks.harness.tables import markdown
-from ngsgpu.classify.database.build import build_database
-from ngsgpu.classify.run.samples import one_sample
-from ngsgpu.run.options import RunOptions
-
-if TYPE_CHECKING:
-    from ngsgpu.classify.database.database import Database
-    from ngsgpu.classify.params import EvidenceParameters
+from ngsgpu.taxonomy.ranks import SPECIES
 
 SCHEMA: Final = "ngsgpu.benchmark.long_reads"
 SCHEMA_VERSION: Final = 2
@@ -145,32 +137,38 @@ def draw(
     return at_random(bases, kind.errors, reads, np.random.default_rng(seed))
 
 
-def make_reads(genomes: Sequence[Genome], seed: int, folder: Path, model: Path) -> list[Genome]:
-    """Write the reads of a draw, those of strangers also apart; the genomes of the database."""
+def make_reads(
+    genomes: Sequence[Genome], seed: int, folder: Path, model: Path
+) -> tuple[list[Genome], dict[str, Truth]]:
+    """Write the reads of a draw, those of strangers also apart.
+
+    Returns:
+        The genomes of the database, and the truth by label of reads.
+    """
     roles, there = deal(genomes, seed)
-    if (folder / "labels.tsv").exists():
-        return there
-    folder.mkdir(parents=True, exist_ok=True)
+    species, genera = {own.species for own in there}, {own.genus for own in there}
+    truth = {
+        f"g{number}": Truth(own.species, own.genus, own.species in species, own.genus in genera)
+        for number, own in enumerate(genomes[i] for i in roles)
+    }
+    if folder.exists():
+        return there, truth
+    folder.mkdir(parents=True)
     source = np.random.default_rng(2000 + seed)
-    rows = ["label\ttaxid\tgenus_taxid\tspecies_genome_here\tgenus_genome_here\trole"]
-    species, genera = ({getattr(own, rank) for own in there} for rank in RANKS)
     texts: dict[str, list[bytes]] = {}
     for number, (i, role) in enumerate(roles.items()):
-        own, bases = genomes[i], max(sequences(genomes[i].path), key=len)
+        bases = max(sequences(genomes[i].path), key=len)
         if role in CHANGED:
             bases = changed(bases, float(role.split()[1]) / 100, source)
-        rows.append(f"g{number}\t{own.species}\t{own.genus}\t{own.species in species}\t"
-                    f"{own.genus in genera}\t{role}")  # fmt: skip
         for name, kind in KINDS.items():
             for at, read in enumerate(draw(bases, kind, READS, 100 * seed + number, model)):
-                record = b"@g%d_HiSeq%d\n%b\n+\n%b\n" % (number, at, *read)
+                record = b"@g%d_%d\n%b\n+\n%b\n" % (number, at, *read)
                 texts.setdefault(name, []).append(record)
                 if role in STRANGERS:
                     texts.setdefault(f"strangers {name}", []).append(record)
     for name, records in texts.items():
         file_of(folder, name).write_bytes(b"".join(records))
-    (folder / "labels.tsv").write_text("\n".join(rows) + "\n")
-    return there
+    return there, truth
 
 
 def file_of(folder: Path, name: str) -> Path:
@@ -178,77 +176,42 @@ def file_of(folder: Path, name: str) -> Path:
     return folder / f"{name.replace(' ', '').replace('%', '')}.fq"
 
 
-def by_qualities(database: Database, reads: Path) -> EvidenceParameters:
-    """The defaults, with the errors that qualities of reads say."""
-    from ngsgpu.classify.params import EvidenceParameters
-    from ngsgpu.classify.run.errors import ReadErrors, with_errors
-
-    (lane,) = one_sample([str(reads)], [], interleaved=False, name="x").lanes
-    errors = ReadErrors()
-    for (batch,) in lane.batches(threads=1, phred_offset="auto", chunk_bytes=1 << 22):
-        errors.take(batch)
-    kmer = database.parameters.sketch.kmer
-    return with_errors(EvidenceParameters(), errors.estimate(), kmer, reads.name)
-
-
-def simulated(
-    genomes: Sequence[Genome], seed: int, wanted: argparse.Namespace
-) -> tuple[dict[str, Any], dict[str, float | None]]:
-    """Right calls, calls and reads to be found on a draw, by program and kind.
-
-    And the errors that qualities say, if those are allowed for.
-    """
-    from ngsgpu.classify.params import CALLS_BY_EVIDENCE, EvidenceParameters
-
+def simulated(library: Library, seed: int, wanted: argparse.Namespace) -> dict[str, Any]:
+    """Right calls, calls and reads to be found on a draw, by kind and program."""
     folder = wanted.work / f"long{seed}"
-    there = make_reads(genomes, seed, folder, wanted.model)
-    with (folder / "labels.tsv").open(newline="") as file:
-        truth = {row["label"]: row for row in csv.DictReader(file, delimiter="\t")}
-    database = build(there, WINDOWS[0], wanted)
-    kraken = Kraken(there, folder, wanted) if which("kraken2") else None
-    estimates: dict[str, float | None] = {}
+    there, truth = make_reads(library.genomes, seed, folder, wanted.model)
+    judge, version = Judge(library.tree), Ngsgpu()
+    database = version.build(there, library, folder)
+    kraken = Kraken(there, library, folder) if which("kraken2") else None
     found: dict[str, Any] = {}
     for name, kind in KINDS.items():
+        stated = replace(version, options=("--read-errors", str(kind.errors)))
         for sample in (name, f"strangers {name}"):
             files = [file_of(folder, sample)]
-            own: dict[str, Any] = {}
-            ways = {
-                "defaults": by_qualities(database, *files),
-                "without qualities": EvidenceParameters(),
-                "errors stated": EvidenceParameters(read_errors=kind.errors),
+            calls = {
+                way: own.classify(database, [("reads", files)])["reads"][0]
+                for way, own in (("defaults", version), ("errors stated", stated))
             }
-            for label, evidence in ways.items():
-                tally = classify(database, files, truth, CALLS_BY_EVIDENCE, evidence)
-                own[label] = tally.tolist()
-            estimates[sample] = ways["defaults"].read_errors
-            if kraken is not None:
-                for confidence in KRAKENS:
-                    tally = kraken.classify(files, truth, confidence)
-                    own[f"kraken2 --confidence {confidence:g}"] = tally.tolist()
-            found[sample] = own
-            print(seed, sample, estimates[sample], own, file=sys.stderr, flush=True)
-    return found, estimates
+            for confidence in KRAKENS if kraken else ():
+                name_of = f"kraken2 --confidence {confidence:g}"
+                calls[name_of] = kraken.classify(files, confidence) if kraken else []
+            found[sample] = {way: [*judge.tally(own, truth).values()] for way, own in calls.items()}
+            print(seed, sample, found[sample], file=sys.stderr, flush=True)
+    return found
 
 
-def real(genomes: Sequence[Genome], wanted: argparse.Namespace) -> Iterator[dict[str, Any]]:
+def real(library: Library, wanted: argparse.Namespace) -> Iterator[dict[str, Any]]:
     """Calls of sequenced reads against all genomes: right, another species, above, and none."""
-    from ngsgpu.classify.params import DatabaseParameters
-    from ngsgpu.taxonomy.dump import load_taxonomy
-    from ngsgpu.taxonomy.ranks import SPECIES
-
     folder = wanted.work / "long_real"
     folder.mkdir(parents=True, exist_ok=True)
-    tree = load_taxonomy(wanted.taxonomy)
-    lineages = tree.ranked_lineages()
-    build_database(
-        [own.path for own in genomes], folder / "db", parameters=DatabaseParameters(),
-        taxonomy=wanted.taxonomy, maps=[wanted.map], options=RunOptions(threads=1),
-    )  # fmt: skip
-    own = ["ngsgpu", "classify", "-d", "db", "-t", "1", "--backend", "cpu", "-q",
+    judge = Judge(library.tree)
+    version = Ngsgpu()
+    database = version.build(library.genomes, library, folder)
+    own = [*version.command, "classify", "-d", database.name, "-t", "1", "--backend", "cpu", "-q",
            "--kraken-reads", "calls.txt", "-i"]  # fmt: skip
     other = ["kraken2", "--db", "kraken2", "--output", "calls.txt"]
     if which("kraken2"):
-        Kraken(genomes, folder, wanted)
+        Kraken(library.genomes, library, folder)
     for text in wanted.reads:
         name, path, errors, taxid = text.split("=")
         commands = {"defaults": [*own, path]}
@@ -261,28 +224,30 @@ def real(genomes: Sequence[Genome], wanted: argparse.Namespace) -> Iterator[dict
                 commands[f"kraken2 --confidence {confidence:g}"] = [*other, *more]
         for program, command in commands.items():
             taken = measure(command, folder)
-            counts = dict.fromkeys(("right", "other species", "above", "none"), 0)
-            for line in (folder / "calls.txt").read_text().splitlines():
-                called, _, at = line.split("\t")[:3]
-                node = tree.index_of(int(at)) if called == "C" else -1
-                species = lineages[node][SPECIES] if node >= 0 else -1
-                is_right = species >= 0 and int(tree.taxid[species]) == int(taxid)
-                what = "right" if is_right else "other species" if species >= 0 else "above"
-                counts[what if node >= 0 else "none"] += 1
+            calls = calls_of((folder / "calls.txt").read_text())
+            species = judge.taxa(calls, SPECIES)
+            counts = {"right": species.count(int(taxid)), "other species": 0, "above": 0, "none": 0}
+            counts["none"] = sum(called == 0 for _, called in calls)
+            counts["above"] = species.count(0) - counts["none"]
+            counts["other species"] = len(calls) - sum(counts.values())
             print(name, program, counts, taken.user_s, file=sys.stderr, flush=True)
             yield {"reads": name, "program": program, "calls": counts, **asdict(taken)}
 
 
 def total(draws: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Rates of all draws together."""
-    return {
-        kind: {
-            program: rates_of(dict(zip(RANKS, np.sum([own[kind][program] for own in draws],
-                                                     axis=0).tolist(), strict=True)))
-            for program in programs
-        }
-        for kind, programs in draws[0].items()
-    }  # fmt: skip
+    rates: dict[str, Any] = {}
+    for kind, programs in draws[0].items():
+        for program in programs:
+            tally = np.sum([own[kind][program] for own in draws], axis=0).tolist()
+            rates.setdefault(kind, {})[program] = {
+                rank: {
+                    "precision": round(right / max(calls, 1), 4),
+                    "sensitivity": round(right / max(reads, 1), 4),
+                }
+                for rank, (right, calls, reads) in zip(RANKS, tally, strict=True)
+            }
+    return rates
 
 
 def table(document: dict[str, Any]) -> str:
@@ -323,17 +288,13 @@ def main() -> int:
     parser.add_argument("--choose", type=int, nargs="+", default=[0, 1], metavar="SEED")
     parser.add_argument("--check", type=int, nargs="+", default=[100, 101], metavar="SEED")
     wanted = parser.parse_args()
-    genomes = read_genomes(wanted)
+    library = read_library(wanted.references, wanted.taxonomy, wanted.map)
     document: dict[str, Any] = {**head(SCHEMA, SCHEMA_VERSION), "draws": {}, "rates": {}}
-    document["by_qualities"] = {}
     for part in ("choose", "check"):
-        draws, estimates = zip(
-            *(simulated(genomes, seed, wanted) for seed in getattr(wanted, part)), strict=True
-        )
+        draws = [simulated(library, seed, wanted) for seed in getattr(wanted, part)]
         document["draws"][part] = draws
-        document["by_qualities"][part] = estimates
         document["rates"][part] = total(draws)
-    document["real"] = list(real(genomes, wanted))
+    document["real"] = list(real(library, wanted))
     write_document(document, wanted.out)
     return 0
 

@@ -21,11 +21,15 @@ def head(schema: str = "", version: int = 1) -> dict[str, Any]:
     return {**named, "machine": describe_machine(), "source": describe_commit()}
 
 
-def write_document(document: dict[str, Any], path: Path) -> None:
-    """Write a JSON file, whole or not at all."""
+def write_document(document: dict[str, Any], path: Path, *, compact: bool = False) -> None:
+    """Write a JSON file, whole or not at all; a compact one has a line for each of its fields."""
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_name(f"{path.name}.new")
-    unfinished.write_text(json.dumps(document, indent=1) + "\n")
+    text = json.dumps(document, indent=1)
+    if compact:
+        fields = (f"{json.dumps(name)}: {json.dumps(own)}" for name, own in document.items())
+        text = "{\n" + ",\n".join(fields) + "\n}"
+    unfinished.write_text(text + "\n")
     unfinished.replace(path)
 
 

@@ -26,6 +26,8 @@ from benchmarks.harness.device_memory import DeviceMemory, find_driver
 
 ROOT = Path(__file__).parents[2]
 OUTPUT = "output.txt"
+_SAID = 1500
+"""Letters of the messages of a failed command that are kept, of either end."""
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -105,7 +107,9 @@ def measure(
         busy = busy_seconds() - busy
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode != 0:
-        said = (directory / "messages.txt").read_text(errors="replace").strip()[-2000:]
+        said = (directory / "messages.txt").read_text(errors="replace").strip()
+        if len(said) > 2 * _SAID:
+            said = f"{said[:_SAID]}\n[...]\n{said[-_SAID:]}"
         late = f", stopped after {wall:.0f} s" if limit_s is not None and wall >= limit_s else ""
         raise BenchmarkError(f"{' '.join(command)}: status {process.returncode}{late}\n{said}")
     return Measurement(

@@ -132,6 +132,8 @@ MODELS: dict[str, Model] = {
         load.plane_bytes + load.quality_bytes + 4 * load.reads,
         10.0 * load.bases,
     ),
+    # Of the first records only.
+    "mark_scores": lambda load: (0.0, 0.0),
     # Unknown bases are few, and how often reads are gone through for them depends on the data.
     "find_neighbours": lambda load: (0.0, 0.0),
     "count_neighbours": lambda load: (load.plane_bytes, 35.0 * load.bases),
@@ -139,6 +141,8 @@ MODELS: dict[str, Model] = {
     "sample_kmers": lambda load: (load.plane_bytes, 25.0 * load.bases),
     "sign_reads": sign_reads,
     "cupy.argsort": sort_keys,
+    # Only where memory is scarce.
+    "mark_part": lambda load: (0.0, 0.0),
     "mark_shared": lambda load: (12.0 * load.entries, 5.0 * load.entries),
     "cupy.cumsum": lambda load: (8.0 * load.entries, 1.0 * load.entries),
     "fill_table": lambda load: (33.0 * load.entries, 40.0 * load.entries),
@@ -316,12 +320,15 @@ EXTENSION_MODELS: dict[str, Callable[[ExtensionLoad], tuple[float, float]]] = {
         "check_mates",
         "sample_bases",
         "pack_records",
+        "mark_scores",
         "find_neighbours",
         "count_neighbours",
         "put_bases",
     )
 } | {
     "sign_ends": sign_ends,
+    # Only where memory is scarce.
+    "mark_ends": lambda load: (0.0, 0.0),
     "cupy.argsort": sort_end_keys,
     "fill_ends": lambda load: (25.0 * load.entries, 10.0 * load.entries),
     "find_cells": find_cells,

@@ -71,7 +71,7 @@ def load_of(classifier: Classifier, statistics: ClassificationStatistics, lines:
     sketch = engine.sketch
     length = bases // max(1, reads)
     kmers = reads * max(0, length - sketch.kmer + 1)
-    features = min(kmers, reads * sketch.windows(length) * sketch.sketch)
+    features = min(kmers, reads * sketch.expected_features(length))
     with lines.open("rb") as file:
         next(file)
         seen = [line.split(b"\t") for line, _ in zip(file, range(_LOOKED_AT), strict=False)]

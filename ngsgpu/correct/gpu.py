@@ -162,8 +162,8 @@ ANCHOR_RESULT_BYTES = sum(np.dtype(RESULTS[name]).itemsize for name in BY_ANCHOR
 VOTE_BYTES = sum(np.dtype(kind).itemsize for kind in RESULTS.values()) - ANCHOR_RESULT_BYTES
 
 EDITS_OF_A_GPU: Final = 1 << 40
-"""Of several GPUs that write the starts of edits into the same arrays, each counts from so many
-times its number on."""
+"""Of several GPUs that write the starts of edits into the same arrays, each counts from its number
+times this on."""
 
 RESULT_ARRAYS: Final = Struct(__name__, "Results", {
     **{name: f"{np.dtype(kind).name}_t*" for name, kind in RESULTS.items()},

@@ -15,6 +15,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any, Self
@@ -114,6 +115,7 @@ class GpuCorrection:
         self._linked = are_linked(self._team)
         self._held: list[_Held] = []
         self._in_common: Arena | None = None
+        self._results: dict[str, Any] | None = None
         self._lock = threading.Lock()
         self._open = ExitStack()
         self.plan: GpuPlan
@@ -124,7 +126,7 @@ class GpuCorrection:
 
     def __exit__(self, *error: object) -> None:
         self._held.clear()
-        self._in_common = None
+        self._in_common = self._results = None
         if error[0] is None:  # CUDA may be of no use any more
             self._team.each(lambda member: free_unused())
         self._open.close()
@@ -177,11 +179,18 @@ class GpuCorrection:
         Raises:
             DeviceError: the memory does not suffice, or CUDA fails.
         """
-        with cuda_errors("building the tables"):
+        with cuda_errors("building the tables"), ThreadPoolExecutor(1) as beside:
+            # It takes a while to touch the pages of so much memory.
+            results = None if self.plan.placement.results else beside.submit(self._take_results)
             try:
                 self._build_tables(self._locked(advance))
+                self._results = None if results is None else results.result()
             except MemoryError as error:
                 raise out_of_memory("building the tables", self.plan.total, error) from error
+
+    def _take_results(self) -> dict[str, Any]:
+        with self._team.devices[0]:
+            return results_on_host(self._reads.reads)
 
     def _build_tables(self, advance: _Advance) -> None:
         """Build each table on one GPU, for all; without links, those in GPU memory on each."""
@@ -241,10 +250,9 @@ class GpuCorrection:
             DeviceError: the memory does not suffice, or CUDA fails.
         """
         with cuda_errors("correcting"):
-            results = None if self.plan.placement.results else results_on_host(self._reads.reads)
 
             def prepare(member: int) -> AnchorCorrector:
-                corrector = self._corrector(member, results)
+                corrector = self._corrector(member)
                 with self._held[member].arena.in_use():
                     corrector.observe()
                 self._team.devices[member].synchronize()
@@ -270,7 +278,7 @@ class GpuCorrection:
             with self._held[0].arena.in_use():
                 return combine(correctors)
 
-    def _corrector(self, member: int, results: dict[str, Any] | None) -> AnchorCorrector:
+    def _corrector(self, member: int) -> AnchorCorrector:
         """The corrector of a GPU; allocates all its memory."""
         held, sizes = self._held[member], self.plan.batches
         tables = held.tables
@@ -284,7 +292,7 @@ class GpuCorrection:
                     self._parameters,
                     self._coverage,
                     sizes.smaller() if less else sizes,
-                    results,
+                    self._results,
                     member,
                 )
 

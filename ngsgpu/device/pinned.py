@@ -188,7 +188,11 @@ def mapped_empty(shape: int | tuple[int, ...], dtype: Any) -> Any:
     if size >= _MANY_PIECES * _PIECE:
         with ThreadPoolExecutor(min(_COPYING_THREADS, usable_cpus())) as pool:
             pages = registered_empty(size, pool)
-        return array_at(pages.ctypes.data, shape, kind, pages)
+        address = pages.ctypes.data
+        # Where kernels need another address, CUDA's own memory has the same for both.
+        if cupy.cuda.runtime.pointerGetAttributes(address).devicePointer == address:
+            return array_at(address, shape, kind, pages)
+        del pages
     try:
         # Not from CuPy's pool, which rounds up to powers of two.
         memory = cupy.cuda.PinnedMemory(size)

@@ -143,7 +143,10 @@ class SpreadMemory:
         return self._mapped * self._stripe
 
     def grow(self, size: int) -> None:
-        """Have at least so many bytes, at most those reserved; what is there stays.
+        """Map more memory behind what is there.
+
+        Args:
+            size: bytes that it has at least afterwards; at most those reserved.
 
         Raises:
             MemoryError: a GPU does not have as much.
@@ -205,11 +208,20 @@ class SpreadMemory:
         address, self.ptr = self.ptr, 0
         if not address:
             return
+        self._wait()
         for number in range(self._mapped):
             self._cuda.cuMemUnmap(
                 ctypes.c_uint64(address + number * self._stripe), ctypes.c_size_t(self._stripe)
             )
         self._cuda.cuMemAddressFree(ctypes.c_uint64(address), ctypes.c_size_t(self._reserved))
+
+    def _wait(self) -> None:
+        """Wait for all work on the GPUs: unlike CUDA's freeing, unmapping does not."""
+        import cupy
+
+        for device in set(self._devices):
+            with contextlib.suppress(cupy.cuda.runtime.CUDARuntimeError):
+                cupy.cuda.Device(device).synchronize()
 
     def __del__(self) -> None:
         with contextlib.suppress(Exception):  # at exit, parts of Python are gone

@@ -243,7 +243,7 @@ class ShortCounter(Counter):
         """Count what is in the arena, and put the counts on the disk."""
         parts = self._counted(starts, 1, with_runs=False)
         count_type = self.parameters.count_type
-        self.runs.append(write_run(self.folder, len(self.runs), parts, count_type))
+        self.runs.append(write_run(self.folder, len(self.runs), parts, count_type, self._used))
 
     def _counted(
         self, starts: NDArray[np.int64], min_count: int, *, with_runs: bool = True

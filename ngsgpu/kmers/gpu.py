@@ -49,6 +49,9 @@ PADDING: Final = 8
 
 _TEXT_SHARE: Final = 2
 """One part in this number of the memory is for letters at most; others go to the host."""
+
+_BLOCK_SHARE: Final = 16
+"""The same for a block of letters."""
 _PIECES: Final = 8
 _PIECE_ROWS: Final = 1 << 20
 
@@ -232,11 +235,12 @@ def plan_counting(letters: int | None, words: int, budget: int, count_bytes: int
     reading = SLOTS * slot_bytes(chunk_bytes + 1) + 4 * chunk_bytes + SMALL_BYTES
     row = row_bytes(words, count_bytes)
     # A chunk's letters and separators are half of its bytes, or all where the CPU reads.
-    block_words = min(MOST_WORDS, max(chunk_bytes, letters or 0) // LETTERS) + 4
-    block_words = max(block_words, chunk_bytes // LETTERS + 4)
+    most_words = min(MOST_WORDS, budget // (_BLOCK_SHARE * WORD_BYTES))
+    block_words = max(min(most_words, (letters or 0) // LETTERS), chunk_bytes // LETTERS) + 4
     block = WORD_BYTES * (block_words + PADDING)
     packed = budget if letters is None else block * (letters // (LETTERS * block_words) + 2)
-    text = max(2 * block, min(packed, budget // _TEXT_SHARE))
+    beside = max(reading, _LEAST_ROWS * row + SMALL_BYTES)
+    text = max(2 * block, min(packed, budget // _TEXT_SHARE, budget - beside))
     rows = min(MOST_ROWS, max(0, budget - text - SMALL_BYTES) // row)
     if letters is not None:
         rows = min(rows, letters)

@@ -166,10 +166,11 @@ class GpuCounter:
         found = self._text.find(_ALL, kmers, one_in=-(-most * 2 // rows))
         if found == 0:
             return [_ALL]
-        firsts = cupy.sort(kmers[0, : min(found, rows)])
+        firsts = kmers[0, : min(found, rows)]
+        radix_sort(firsts)
         parts = -(-most * _MARGIN // (100 * self.plan.rows))
         places = np.linspace(0, len(firsts), parts + 1)[1:-1].astype(np.int64)
-        splitters = sorted({int(one) for one in firsts[cupy.asarray(places)].get()} - {0})
+        splitters = sorted(set(firsts.get()[places].tolist()) - {0})
         return list(zip([0, *splitters], [*(one - 1 for one in splitters), _ALL[1]], strict=True))
 
     def _counted(self, ranges: list[tuple[int, int]]) -> Iterator[Counted]:

@@ -7,6 +7,7 @@ which stays on the GPU, or goes to the host, or to files beside the output, wher
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,6 +23,9 @@ from ngsgpu.errors import output_error
 from ngsgpu.io.gpu.parse import ParsedChunk, device_classes
 from ngsgpu.kmers.gpu import KERNELS, LETTERS, PADDING, WORD_BYTES
 from ngsgpu.kmers.params import words_of
+from ngsgpu.kmers.runs import check_room
+
+_LOG = logging.getLogger("ngsgpu")
 
 _PIECES: Final = 8
 """Of a block that is looked at in part."""
@@ -101,8 +105,8 @@ class PackedText:
         import cupy
 
         slot = chunk.slot
-        places = cupy.cumsum(slot.lengths[record : record + records] + 1, dtype=cupy.int64)
-        block, begin = self._room_for(int(places[-1]) // LETTERS + 2)
+        places = cupy.cumsum(slot.lengths[record : record + records], dtype=cupy.int64)
+        block, begin = self._room_for((int(places[-1]) + records) // LETTERS + 2)
         KERNELS.launch(
             "pack_letters",
             grid_of_warps(records),
@@ -213,13 +217,13 @@ class PackedText:
             self.gpu_room -= WORD_BYTES * size
             with persistent():
                 codes = cupy.zeros(size, dtype=cupy.uint64)
-                marks = cupy.full(size, 0xFFFFFFFF, dtype=cupy.uint32)
+                marks = cupy.empty(size, dtype=cupy.uint32)
         else:
             last = self._blocks[-1]
             codes, marks = last.codes, last.marks
             self._move(last)
             codes.fill(0)
-            marks.fill(0xFFFFFFFF)
+        _mark_all(marks)
         self._blocks.append(_Block(codes, marks))
         return self._blocks[-1]
 
@@ -231,6 +235,9 @@ class PackedText:
         self.host_room -= WORD_BYTES * size
         if self.host_room >= 0:
             return
+        check_room(self.folder, WORD_BYTES * size)
+        if self.on_disk == 0:
+            _LOG.info("the letters do not fit into the memory; they go to files beside the output")
         block.path = self.folder / f"text-{len(self._blocks):05d}"
         block.codes = block.marks = None
         try:
@@ -253,3 +260,8 @@ class PackedText:
                 codes = np.fromfile(block.path, dtype=np.uint64, count=size)
                 marks = np.fromfile(block.path, dtype=np.uint32, offset=8 * size)
             yield _Block(to_device(codes), to_device(marks), block.words)
+
+
+def _mark_all(marks: Any) -> None:
+    """Set all bits; CuPy's ``fill`` would compile a kernel for it."""
+    marks.data.memset_async(0xFF, marks.nbytes)

@@ -202,8 +202,8 @@ __device__ __forceinline__ void add_to(const C* counts, int64_t distinct,
 // Append the letters of records of a chunk to a text: a word has the codes of 32 letters, the first
 // one in its highest bits, and a mark for each that is in no k-mer.
 //
-// ``places``: int64[records], what is behind each record's last letter and a separator, from ``at``
-// on. The text is all 0, its marks all 1, where nothing was packed. Letters that ``classes``
+// ``places``: int64[records], the letters of all records up to each one, its own included; from
+// ``at`` on they follow each other, a separator behind each. The text is all 0, its marks all 1, where nothing was packed. Letters that ``classes``
 // (uint8[256]) has no code for are in no k-mer, nor are those of a quality below ``least``; 0 takes
 // all. ``found``: the k-mers that all records had if all their letters were good, and their bases.
 //
@@ -225,7 +225,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
         const int length = lengths[record];
         bases += length;
         kmers += max(0, length - k + 1);
-        const int64_t begin = at + places[i] - length - 1;
+        const int64_t begin = at + places[i] - length + i;
         const Letters letters = {raw + seq_start[record], raw + qual_start[record], codes,
                                  length, least, lane};
         for (int64_t word = begin / LANES; word * LANES < begin + length; ++word) {

@@ -288,12 +288,25 @@ def fill_table(
 
 
 @njit(nogil=True, cache=True)
-def find_slot(tables: TableArrays, table: Integer, key: np.uint64, read: Integer) -> Integer:
-    """Entry of a read of a key in a table; -1 where the read is alone in its bucket."""
-    cell = cell_of(key, tables.below)
+def find_slot(
+    tables: TableArrays, table: Integer, entry: Integer, last: Integer, read: Integer
+) -> Integer:
+    """Entry of a read in a table, of those of its cell; -1 where the read is alone in its bucket.
+
+    Args:
+        tables: the tables.
+        table: number of the table.
+        entry: first entry of the cell.
+        last: its end.
+        read: number of the read.
+    """
+    wanted = np.uint32(read)
+    for near in range(entry, min(last, entry + 2 * NEAR_ENTRIES)):
+        if tables.ids[table, near] & READ_MASK == wanted:
+            return near
+    if last - entry <= 2 * NEAR_ENTRIES:
+        return np.int64(-1)
     ids = tables.ids[table]
-    entry = np.int64(tables.cells[table, cell])
-    last = np.int64(tables.cells[table, cell + 1])
     begin = entry
     while entry < last:
         if ids[entry] >= BUCKET_START:
@@ -379,10 +392,18 @@ def find_candidates(
     kmers = canonical_kmers(reads, anchor, k, found.canonical, found.forward)
     if kmers == 0:
         return 0, False
+    touched = np.uint64(0)
     for table in range(hashes):
         number = np.uint64(tables.first_function + table)
         key = smallest_hash(found.canonical, kmers, number) & key_mask(k)
-        slot = find_slot(tables, table, key, anchor)
+        cell = cell_of(key, tables.below)
+        bounds[table, 0] = tables.cells[table, cell]
+        bounds[table, 1] = tables.cells[table, cell + 1]
+        # So that entries of all tables are on their way before those of the first are looked at.
+        touched ^= np.uint64(tables.ids[table, bounds[table, 0]])
+    found.forward[0] = touched
+    for table in range(hashes):
+        slot = find_slot(tables, table, bounds[table, 0], bounds[table, 1], anchor)
         bounds[table] = 0
         if slot < 0:
             continue

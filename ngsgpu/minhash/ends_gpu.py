@@ -15,8 +15,9 @@ from ngsgpu.device.pinned import mapped_empty
 from ngsgpu.device.spread import seen_from_here
 from ngsgpu.device.team import here
 from ngsgpu.minhash.ends import ENTRY_BYTES, cell_bits_for
-from ngsgpu.minhash.gpu import BLOCKS_PER_MULTIPROCESSOR, sorted_keys, sorted_parts
+from ngsgpu.minhash.gpu import BLOCKS_PER_MULTIPROCESSOR
 from ngsgpu.minhash.gpu_memory import sorting_bytes
+from ngsgpu.minhash.gpu_parts import sorted_keys, sorted_parts
 from ngsgpu.minhash.params import EndParameters
 
 if TYPE_CHECKING:
@@ -114,7 +115,13 @@ def all_cells_bytes(reads: int, parameters: EndParameters) -> int:
 
 
 def building_bytes(reads: int, parts: int, *, uniform: bool) -> int:
-    """Additional bytes for building, sorting in parts."""
+    """Additional bytes for building.
+
+    Args:
+        reads: number of reads.
+        parts: in which a table is sorted.
+        uniform: whether all reads have the same length.
+    """
     sorting = sorting_bytes(2 * reads, parts, listed=not uniform)
     return 2 * reads * SIGNATURE_BYTES + sorting
 

@@ -12,13 +12,14 @@ import numpy as np
 
 from ngsgpu.device.arena import persistent, room
 from ngsgpu.device.cuda.kernels import KernelModule, grid_for
-from ngsgpu.device.cuda.sort import radix_argsort, radix_sort
+from ngsgpu.device.cuda.sort import radix_sort
 from ngsgpu.device.cuda.structs import Struct
 from ngsgpu.device.pinned import mapped_empty
 from ngsgpu.device.spread import seen_from_here
 from ngsgpu.device.team import free_unused, here
 from ngsgpu.errors import UnsuitableError
-from ngsgpu.minhash.gpu_memory import LOOK_AHEAD, PASSES, READS_MARKED, building_bytes, table_bytes
+from ngsgpu.minhash.gpu_memory import LOOK_AHEAD, PASSES, building_bytes, table_bytes
+from ngsgpu.minhash.gpu_parts import sorted_keys, sorted_parts
 from ngsgpu.minhash.params import MinhashParameters
 from ngsgpu.minhash.tables import cell_bits_for, place_type
 
@@ -389,42 +390,6 @@ class _Builder:
         else:
             table = mapped_empty(size, cupy.uint8)
         return table[: 4 * places].view(cupy.uint32), table[4 * places :].view(self._place)
-
-
-def sorted_keys(keys: Any) -> Iterator[tuple[Any, Any]]:
-    """Keys, sorted in place, and the int64 numbers that they had, once."""
-    import cupy
-
-    yield keys, radix_argsort(keys) if len(keys) else cupy.empty(0, dtype=cupy.int64)
-
-
-def sorted_parts(
-    keys: Any, parts: int, mark: Callable[[Any, int, int, Any], None]
-) -> Iterator[tuple[Any, Any]]:
-    """Sorted keys of one part after the other, and the int64 numbers that they had.
-
-    Args:
-        keys: uint64, not changed.
-        parts: their number.
-        mark: of the keys, marks those of a part from a number on: keys, number, part, bool array.
-    """
-    import cupy
-
-    count = len(keys)
-    marks = cupy.empty(min(count, READS_MARKED), dtype=bool)
-    for part in range(parts):
-        listed = [cupy.empty(0, dtype=cupy.int64)]
-        for first in range(0, count, READS_MARKED):
-            marked = marks[: min(READS_MARKED, count - first)]
-            mark(keys, first, part, marked)
-            listed.append(cupy.flatnonzero(marked) + first)
-        members = cupy.concatenate(listed)
-        del listed
-        own = keys[members]
-        if len(own):
-            members = members[radix_argsort(own)]
-        yield own, members
-        del own, members
 
 
 def _sign(

@@ -37,7 +37,13 @@ most memory to what takes least."""
 
 
 def table_bytes(entries: int, max_length: int, k: int) -> int:
-    """Bytes of a table's entries, and the list of its long buckets."""
+    """Bytes of a table's entries, and the list of its long buckets.
+
+    Args:
+        entries: number of entries.
+        max_length: bases of the longest read.
+        k: k-mer length.
+    """
     return (entries + 1 + LOOK_AHEAD) * entry_bytes(max_length, k) + entries // LONG_SHARE
 
 
@@ -74,5 +80,11 @@ def sorting_bytes(keys: int, parts: int, *, listed: bool) -> int:
 
 
 def all_cells_bytes(reads: int, hashes: int, k: int) -> int:
-    """Bytes of the cells of all tables, which are always on the GPU."""
+    """Bytes of the cells of all tables, which are always on the GPU.
+
+    Args:
+        reads: number of reads.
+        hashes: number of tables.
+        k: k-mer length.
+    """
     return hashes * (cells_bytes(reads, k) + 512)

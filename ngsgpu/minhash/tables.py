@@ -23,8 +23,10 @@ _SIGNED_BYTES = 8 << 30
 """Signatures of several functions are made in one pass over the reads while they take no more."""
 
 _MOST_FUNCTIONS = 16
-_PART_BITS = 9
-"""A table is sorted in parts of the same highest bits of the key, each by one thread."""
+_MOST_PART_BITS = 9
+_BITS_OF_A_PART = 15
+"""A table is sorted in parts of the same highest bits of the key, each by one thread; parts have
+some 2^15 reads, but for many reads more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +138,7 @@ def _build(
     threads: int,
 ) -> tuple[int, int, NDArray[np.uint32]]:
     """Build a table from its signatures; return its entries, its buckets and the long ones."""
-    part_bits = min(bits, _PART_BITS)
+    part_bits = min(bits, _MOST_PART_BITS, max(0, reads.reads.bit_length() - _BITS_OF_A_PART))
     shift = 2 * k - part_bits
     bounds = np.linspace(0, reads.reads, 4 * threads + 1).astype(np.int64)
     ranges = list(itertools.pairwise(bounds.tolist()))

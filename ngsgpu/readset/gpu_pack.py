@@ -49,7 +49,11 @@ class Room:
         self._most = len(devices) * total
 
     def grow(self, memory: SpreadMemory | None, size: int) -> SpreadMemory:
-        """Memory of at least so many bytes: that given, or new one.
+        """Memory of at least a size: that given, or new one.
+
+        Args:
+            memory: what is to grow; None: nothing yet.
+            size: bytes.
 
         Raises:
             MemoryError: a GPU does not have as much, or the run may not take it.
@@ -116,23 +120,26 @@ class Growing:
     def _grow(self, needed: int, expected: int) -> None:
         import cupy
 
-        kind = self._array.dtype
+        room, kind = self._room, self._array.dtype
         wanted = max(needed, expected, int(_GROWTH * len(self._array)))
-        if self._room is not None and wanted * kind.itemsize > self._room.largest_copied:
-            before, self._memory = (
-                self._memory,
-                self._room.grow(self._memory, needed * kind.itemsize),
-            )
-            size = self._memory.size // kind.itemsize
-            larger = array_at(self._memory.ptr, size, kind, self._memory)
-            if before is not None:
-                self._array = larger
-                return
-        else:
+        is_small = room is None or wanted * kind.itemsize <= room.largest_copied
+        if is_small and self._memory is None:
             try:
-                larger = cupy.empty(wanted, dtype=kind)
+                self._move(cupy.empty(wanted, dtype=kind))
+                return
             except cupy.cuda.memory.OutOfMemoryError:
-                larger = cupy.empty(needed, dtype=kind)
+                if room is None:
+                    self._move(cupy.empty(needed, dtype=kind))
+                    return
+        assert room is not None
+        before, self._memory = self._memory, room.grow(self._memory, needed * kind.itemsize)
+        size = self._memory.size // kind.itemsize
+        larger = array_at(self._memory.ptr, size, kind, self._memory)
+        if before is None:
+            self._move(larger)
+        self._array = larger
+
+    def _move(self, larger: Any) -> None:
         larger[: self.used] = self._array[: self.used]
         self._array = larger
 
@@ -183,7 +190,7 @@ class Packer:
         self._expected_reads = 0
         self._planes = Growing(cupy.uint64, room)
         self._qualities = Growing(cupy.uint8, room)
-        self._lengths = Growing(cupy.int32)
+        self._lengths = Growing(cupy.int32, room)
         self._ambiguous = Growing(cupy.uint64)
         self._ambiguous_count = cupy.zeros(1, dtype=cupy.uint64)
         self._bases = 0

@@ -28,6 +28,7 @@ COUNTED_BYTES: Final = 1 << 28
 SAMPLED_BYTES: Final = 1 << 25
 """Text of a larger lane from which they are estimated."""
 
+_SAMPLERS: Final = 2
 _HEAD_BYTES: Final = 1 << 21
 _GZIP: Final = b"\x1f\x8b"
 
@@ -113,11 +114,11 @@ def _begin_of(
     """
     reads = bases = longest = text = 0
     chunk_bytes = chunk_bytes_within(options.budget, options.chunk_bytes)
+    threads = options.threads
     if most is not None:
-        chunk_bytes = min(chunk_bytes, max(1, most // 8))
-    batches = lane.batches(
-        threads=options.threads, phred_offset=phred_offset, chunk_bytes=chunk_bytes
-    )
+        # More threads would inflate far more than is looked at.
+        chunk_bytes, threads = min(chunk_bytes, max(1, most // 8)), min(threads, _SAMPLERS)
+    batches = lane.batches(threads=threads, phred_offset=phred_offset, chunk_bytes=chunk_bytes)
     for mates in batches:
         for batch in mates:
             reads += len(batch)

@@ -145,7 +145,7 @@ def _record(
             reads.arrays,
             reads.ambiguous,
             tables.arrays,
-            quality_weights(parameters.quality_bits),
+            quality_weights(reads.arrays.quality_bits, reads.levels),
             rules,
             anchors,
             done,

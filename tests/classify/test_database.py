@@ -6,6 +6,7 @@ import json
 import random
 import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,11 +17,13 @@ from ngsgpu.classify.database.database import open_database
 from ngsgpu.classify.database.info import verify_database
 from ngsgpu.classify.database.plan import plan_database
 from ngsgpu.classify.database.write import write_manifest
-from ngsgpu.classify.params import DatabaseParameters, PartitionRequest
+from ngsgpu.classify.params import METACACHE_CALLS, DatabaseParameters, PartitionRequest
 from ngsgpu.cli import main
 from ngsgpu.errors import OUT_OF_MEMORY, InputError, NgsgpuError, UsageError
+from ngsgpu.io.output.manifest import parse_json, sealed
 from tests.support import DATA
-from tests.support.classify.world import SKETCH, World
+from tests.support.classify.runs import expected_rows, run, shown, single
+from tests.support.classify.world import SKETCH, WINDOWS, World, more_references
 
 PARAMETERS = DatabaseParameters(SKETCH)
 
@@ -68,7 +71,7 @@ def test_other_versions_and_formats_are_refused(copy: Path, tmp_path: Path):
     with pytest.raises(InputError, match="there is no ngsgpu classification database here"):
         open_database(tmp_path)
     edited(copy, "version", 99)
-    with pytest.raises(InputError, match="is of version 99 and this program reads version 1"):
+    with pytest.raises(InputError, match="is of version 99 and this program reads version 2"):
         open_database(copy)
     edited(copy, "version", 1)
     edited(copy, "generation", 7)
@@ -178,7 +181,7 @@ def test_changed_references_are_noticed(world: World, tmp_path: Path):
 def test_partition_memory(world: World, tmp_path: Path):
     whole = plan_database(world.references, tmp_path / "a", parameters=PARAMETERS)
     assert len(whole.partitions) == 1
-    budget = (8 << 16) + 10 * SKETCH.sketch * 40
+    budget = (8 << 16) + 10 * SKETCH.most_features(40)
     planned = plan_database(
         world.references,
         tmp_path / "b",
@@ -374,3 +377,23 @@ def test_nothing_is_left_behind_when_writing_fails(
         build_database(world.references, tmp_path / "db", parameters=PARAMETERS)
     assert [entry.name for entry in tmp_path.iterdir()] == ["db"]
     assert len(open_database(tmp_path / "db").targets) == 3
+
+
+def test_databases_of_older_versions_are_read_and_added_to(world: World, tmp_path: Path):
+    """They have features of windows; what they have stays."""
+    path, parameters = tmp_path / "db", DatabaseParameters(WINDOWS)
+    build_database(
+        world.references, path, parameters=parameters, taxonomy=world.taxonomy, maps=[world.map]
+    )
+    for manifest in path.rglob("manifest.json"):
+        manifest.write_text(sealed({**parse_json(manifest.read_text()), "version": 1}))
+    old = open_database(path)
+    assert old.parameters == parameters
+    assert old.parameters.sketch.features == "windows"
+    sample = single(world.fasta("s.fa", world.reads))
+    windows = replace(world, oracle=replace(world.oracle, sketch=WINDOWS))
+    expected = expected_rows(windows, [[read] for read in world.reads], METACACHE_CALLS)
+    assert shown(run(old, sample, tmp_path / "o", METACACHE_CALLS)["reads.tsv"]) == expected
+    add_references(path, more_references(tmp_path, 1))
+    assert open_database(path).parameters == parameters
+    assert verify_database(path)[1] == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from ngsgpu.classify.index.index import (
 )
 from ngsgpu.classify.params import KEEP_ALL, SketchParameters
 from ngsgpu.classify.query.cpu import max_keys
-from ngsgpu.classify.sketch.cpu import sketch_sequence, unpack_bases, windows_of
+from ngsgpu.classify.sketch.cpu import sketch_pieces, unpack_bases, windows_of
 from ngsgpu.classify.sketch.references import assign_partitions, unpack_batch, windows_of_lengths
 from ngsgpu.errors import UsageError
 from ngsgpu.io.text.reader import read_batches
@@ -30,13 +31,14 @@ from tests.support.classify import oracle
 from tests.support.properties import examples
 
 parameters = st.builds(
-    lambda kmer, sketch, more, stride: SketchParameters(
-        kmer, sketch, kmer + more, min(stride, kmer + more)
+    lambda kmer, sketch, more, stride, smer: SketchParameters(
+        kmer, sketch, kmer + more, min(stride, kmer + more), smer=min(smer, kmer - 1)
     ),
     st.integers(4, 16),
-    st.integers(1, 20),
+    st.none() | st.integers(1, 20),
     st.integers(0, 40),
     st.integers(1, 60),
+    st.integers(2, 8),
 )
 
 
@@ -44,11 +46,12 @@ def keys_of(sequence: str, own: SketchParameters) -> list[tuple[int, int]]:
     data = np.frombuffer(sequence.encode(), dtype=np.uint8)
     codes = np.empty(len(data), dtype=np.uint8)
     end = unpack_bases(data, 0, len(data), codes, 0)
-    room = max_keys(np.array([end], dtype=np.int32), own.rules)
+    room = len(data) + max_keys(np.array([end], dtype=np.int32), own.rules)
     keys, windows = np.empty(room, dtype=np.uint32), np.empty(room, dtype=np.uint32)
-    smallest = np.empty(own.sketch, dtype=np.uint32)
-    last = windows_of(end, own.rules)
-    count = sketch_sequence(codes, 0, end, 0, last, own.rules, smallest, keys, windows, 0)
+    start = np.empty(2, dtype=np.int64)
+    one, last = np.zeros(1, dtype=np.int64), np.array([windows_of(end, own.rules)])
+    sketch_pieces(codes, one, one + end, one, last, own.rules, keys, windows, start)
+    count = int(start[1])
     return list(zip(windows[:count].tolist(), keys[:count].tolist(), strict=True))
 
 
@@ -60,9 +63,13 @@ def expected_keys(sequence: str, own: SketchParameters) -> list[tuple[int, int]]
     ]
 
 
+def turned(sequence: str) -> str:
+    return sequence[::-1].translate(str.maketrans("ACGTacgt", "TGCAtgca"))
+
+
 @given(st.text("ACGTacgtNRU", max_size=300), parameters)
 @examples(150)
-def test_sketches_are_the_smallest_distinct_hashes(sequence: str, own: SketchParameters):
+def test_features_are_those_of_the_oracle(sequence: str, own: SketchParameters):
     assert keys_of(sequence, own) == expected_keys(sequence, own)
 
 
@@ -73,6 +80,28 @@ def test_windows_are_counted_alike(sequence: str, own: SketchParameters):
     assert own.windows(len(sequence)) == count
     assert windows_of(len(sequence), own.rules) == count
     assert windows_of_lengths(np.array([len(sequence)]), own).tolist() == [count]
+
+
+@given(st.text("ACGTN", max_size=200), st.integers(5, 16), st.integers(2, 8))
+@examples(50)
+def test_both_strands_have_the_same_syncmers(sequence: str, kmer: int, smer: int):
+    own = SketchParameters(kmer, stride=1000, smer=min(smer, kmer - 1))
+    assert set(keys_of(sequence, own)) == set(keys_of(turned(sequence), own))
+
+
+def test_repeats_of_few_bases_have_no_syncmers():
+    own = SketchParameters()
+    for unit in ("A", "AC", "ACGTTGCAAC"):
+        assert keys_of(unit * 20, own) == []
+
+
+def test_keys_repeat_only_in_further_batches():
+    own = SketchParameters(stride=5000)
+    piece = "".join(random.Random(3).choices("ACGT", k=800))
+    once = {key for _, key in keys_of(piece, own)}
+    assert len(once) == len(keys_of(piece, own)) > 100
+    keys = [key for _, key in keys_of(piece * 4, own)]
+    assert len(once) < len(keys) < 4 * len(once)
 
 
 def test_line_ends_are_left_out():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import pytest
 from ngsgpu.classify.database.build import build_database
 from ngsgpu.classify.database.change.update import update_database
 from ngsgpu.classify.database.database import Database, open_database
-from ngsgpu.classify.params import DatabaseParameters, PartitionRequest, SketchParameters
+from ngsgpu.classify.params import DatabaseParameters, PartitionRequest
 from ngsgpu.cli import main
 from ngsgpu.io.output.manifest import MANIFEST
 from tests.support.classify.world import SKETCH, World
@@ -109,7 +110,7 @@ def test_reasons_for_a_new_plan(
     elif change == "changed":
         os.utime(old / MANIFEST, (0, 0))
     elif change == "options":
-        sketch = SketchParameters(SKETCH.kmer, SKETCH.sketch + 1, SKETCH.window, SKETCH.stride)
+        sketch = replace(SKETCH, smer=SKETCH.smer + 1)
         changes["parameters"] = DatabaseParameters(sketch=sketch)
     elif change == "partitions":
         changes["request"] = PartitionRequest(3)

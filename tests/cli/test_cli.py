@@ -186,7 +186,7 @@ def test_help_names_what_options_take():
         assert "FILE" in text
         assert not any(f"<{kind}" in text for kind in ("str", "int", "list"))
     text = " ".join(run("correct", "--help").stdout.split())
-    for default in ("auto", "48", "8", "0", "(free memory)", "(1 if available)"):
+    for default in ("auto", "8", "0", "(free memory)", "(1 if available)"):
         assert f"[default: {default}]" in text
 
 

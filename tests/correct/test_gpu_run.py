@@ -60,7 +60,7 @@ def test_little_memory_changes_nothing(
         assert pool.used <= run.plan.total <= budget
         run.build_tables(tables.append)
         assert gpus.host_bytes <= run.plan.host
-        assert (gpus.host_bytes > 0) == run.plan.over_bus
+        assert (gpus.host_bytes > 0) == (run.plan.host > 0)
         found = run.correct(corrected.append)
     assert_equal(found, expected)
     assert sum(tables) == parameters.minhash.tables

@@ -42,35 +42,48 @@ class Driver:
         self.allowed: set[int] = set()
         self.freed = 0
 
-    def cuMemAddressReserve(self, address: Any, size: Any, *_: Any) -> int:
+    CALLS: Final = {
+        "cuMemAddressReserve": "_reserve",
+        "cuMemCreate": "_create",
+        "cuMemMap": "_map",
+        "cuMemSetAccess": "_allow",
+        "cuMemRelease": "_release",
+        "cuMemUnmap": "_unmap",
+        "cuMemAddressFree": "_free",
+    }
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self, self.CALLS[name])
+
+    def _reserve(self, address: Any, size: Any, *_: Any) -> int:
         address._obj.value = self.BASE
         self.reserved = size.value
         return 0
 
-    def cuMemCreate(self, handle: Any, size: Any, own: Any, flags: Any) -> int:
+    def _create(self, handle: Any, size: Any, own: Any, flags: Any) -> int:
         if len(self.devices) == self.room:
             return spread._OUT_OF_MEMORY
         self.devices.append(own._obj.device)
         return 0
 
-    def cuMemMap(self, address: Any, size: Any, *_: Any) -> int:
+    def _map(self, address: Any, size: Any, *_: Any) -> int:
         self.mapped.append((address.value - self.BASE) // size.value)
         return 0
 
-    def cuMemSetAccess(self, address: Any, size: Any, access: Any, count: Any) -> int:
+    def _allow(self, address: Any, size: Any, access: Any, count: Any) -> int:
         stripe = spread._GROWING_STRIPE
         first = (address.value - self.BASE) // stripe
         self.allowed |= set(range(first, first + size.value // stripe))
         return 0
 
-    def cuMemRelease(self, handle: Any) -> int:
+    def _release(self, handle: Any) -> int:
         return 0
 
-    def cuMemUnmap(self, address: Any, size: Any) -> int:
+    def _unmap(self, address: Any, size: Any) -> int:
         self.freed += 1
         return 0
 
-    def cuMemAddressFree(self, address: Any, size: Any) -> int:
+    def _free(self, address: Any, size: Any) -> int:
         assert size.value == self.reserved
         return 0
 

@@ -67,6 +67,8 @@ def same_files(one: Path, two: Path) -> None:
 PARAMETERS = [
     DatabaseParameters(SKETCH),
     DatabaseParameters(SketchParameters()),
+    DatabaseParameters(SketchParameters(sketch=21)),
+    DatabaseParameters(SketchParameters(10, stride=700, smer=9), max_locations=KEEP_ALL),
     DatabaseParameters(SketchParameters(16, 32, 127, 112), max_locations=2),
     DatabaseParameters(SketchParameters(12, 16, 300, 100), max_locations=3, remove_overfull=True),
     DatabaseParameters(SketchParameters(4, 20, 90, 90)),
@@ -236,6 +238,9 @@ def test_special_outputs(world: World, tmp_path: Path):
 
 SKETCHES = [
     SketchParameters(),
+    SketchParameters(sketch=21),
+    SketchParameters(10, stride=700, smer=9),
+    SketchParameters(5, stride=40, smer=2),
     SketchParameters(16, 32, 127, 112),
     SketchParameters(12, 16, 300, 100),
     SketchParameters(4, 20, 90, 90),
@@ -258,6 +263,27 @@ def test_sketches_of_queries(world: World, tmp_path: Path, sketch: SketchParamet
         reads.append(mutated(sequence[:900], 0.05, source).replace("AC", "NN"))
     database = build(world, None, "cpu", parameters=DatabaseParameters(sketch))
     sample = one_sample([str(world.fastq("k.fq", reads))], [], interleaved=False, name="x")
+    one, two = (
+        classify(database, sample, tmp_path / backend, backend, QUERIES[2])
+        for backend in ("cpu", "cuda")
+    )
+    assert one == two
+
+
+@pytest.mark.parametrize("copies", [3, 150])
+def test_features_that_repeat_in_a_range(world: World, tmp_path: Path, copies: int):
+    """Counted once each, by blocks, and of more than 1,024 windows in device memory."""
+    source = random.Random(11)
+    unit = "".join(source.choices("ACGT", k=37))
+    sides = ["".join(source.choices("ACGT", k=1500)) for _ in range(2)]
+    sequence = sides[0] + unit * 30 + sides[1] + unit * 4
+    text = tmp_path / "repeats.fa"
+    records = (f">s{i}\n{mutated(sequence, 0.002 * (i % 5), source)}\n" for i in range(copies))
+    text.write_text("".join(records))
+    database = build(world, None, "cpu", references=[text], taxonomy=False)
+    starts = range(1200, len(sequence) - 300, 23)
+    reads = [mutated(sequence[at : at + 250], 0.01, source) for at in starts]
+    sample = one_sample([str(world.fastq("r.fq", reads))], [], interleaved=False, name="x")
     one, two = (
         classify(database, sample, tmp_path / backend, backend, QUERIES[2])
         for backend in ("cpu", "cuda")

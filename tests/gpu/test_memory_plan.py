@@ -168,7 +168,7 @@ def test_memory_that_runs_out_once(monkeypatch: pytest.MonkeyPatch, step: str) -
 
     names = {
         "arena": "ngsgpu.correct.gpu_run.Arena",
-        "tables": "ngsgpu.minhash.gpu.radix_argsort",
+        "tables": "ngsgpu.minhash.gpu_parts.radix_argsort",
         "batches": "ngsgpu.correct.gpu.anchors_in_bucket_order",
     }
     module, _, name = names[step].rpartition(".")

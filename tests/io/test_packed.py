@@ -18,8 +18,10 @@ from ngsgpu.io.compress.seek import SeekingReader
 from ngsgpu.io.compress.source import Source
 from ngsgpu.io.inputs import ReadFiles
 from ngsgpu.io.output import packed
+from ngsgpu.io.output.atomic import AtomicFile
 from ngsgpu.io.output.edits import EditStyle
 from ngsgpu.io.output.patch import write_patched
+from ngsgpu.io.output.precopy import Precopy
 from ngsgpu.io.output.writer import OutputSet
 from ngsgpu.io.reread import ReadFilesLayout
 from tests.support.io.layouts import layouts_of
@@ -150,6 +152,30 @@ def test_writes_what_the_cpu_writes(
         source = Source(path, threads=1, chunk_bytes=1 << 20)
         assert b"".join(chunk.data.tobytes() for chunk in source.chunks()) == content
         source.close()
+
+
+@pytest.mark.usefixtures("_many_places")
+def test_plain_copies_are_inflated_from_many_places(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = fastq_text(random.Random(8), 5_000)
+    paths = [write(tmp_path / f"{i}.gz", gzip.compress(own)) for i, own in enumerate((text, text))]
+    lanes = [ReadFiles((str(path),), (0,)) for path in paths]
+    layouts = [
+        ReadFilesLayout(
+            tuple(replace(file, checkpoints=places_of(Path(file.path))) for file in lane.files), 0
+        )
+        for lane in layouts_of(lanes, 33)
+    ]
+    for is_in_memory in (False, True):
+        monkeypatch.setattr(AtomicFile, "is_in_memory", is_in_memory)
+        out = tmp_path / "out.fq"
+        with (
+            OutputSet([out], threads=8) as outputs,
+            Precopy(layouts, [(0,), (0,)], outputs, 8) as precopy,
+        ):
+            assert list(precopy.finish()) == [0]
+        assert out.read_bytes() == 2 * text
 
 
 @pytest.mark.slow

@@ -76,6 +76,7 @@ def _on_host(monkeypatch: pytest.MonkeyPatch) -> None:
     )  # fmt: skip
     monkeypatch.setitem(sys.modules, "cupy", cupy)
     monkeypatch.setattr(gpu_text, "to_device", lambda array: array.view(_Array))
+    monkeypatch.setattr(gpu_text, "_mark_all", lambda marks: marks.fill(0xFFFFFFFF))
     monkeypatch.setattr(gpu_text, "device_classes", lambda: None)
     monkeypatch.setattr(gpu_text, "grid_of_warps", lambda units: (units,))
     monkeypatch.setattr(gpu_text, "KERNELS", SimpleNamespace(launch=_find))
@@ -152,6 +153,7 @@ def test_ranges_have_all_kmers_in_order(tmp_path: Path, k: int, place: str, rows
 def test_plan_of_the_human_genome() -> None:
     """Letters take at most half of the GPU; one of 80 GB counts 30-fold reads."""
     letters = 914_000_000 * 100
+    assert all(plan_counting(letters, words, 20 << 20).fits for words in (1, 4))
     for budget in (24 << 30, 76 << 30, 139 << 30):
         plan = plan_counting(letters, 1, budget)
         assert plan.total <= budget

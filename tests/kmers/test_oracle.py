@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import shutil
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ngsgpu.errors import DeviceMemoryError, InputError
+from ngsgpu.errors import DeviceMemoryError, InputError, OutputError
 from ngsgpu.kmers import (
     CountParameters,
     Kept,
@@ -22,6 +23,7 @@ from ngsgpu.kmers import (
     gpu,
     gpu_run,
     open_database,
+    runs,
 )
 from ngsgpu.kmers.long import cpu_run as long_cpu_run
 from ngsgpu.kmers.text import counts_of_text, dump
@@ -110,6 +112,26 @@ def test_memory_is_planned(tmp_path: Path) -> None:
             [path], tmp_path / "db", options=RunOptions(memory=INTERPRETER_BYTES + (1 << 20))
         )
     assert not (tmp_path / "db").exists()
+
+
+@pytest.mark.parametrize("k", [21, 55])
+def test_the_disk_is_not_filled_with_what_goes_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, k: int
+) -> None:
+    """Counts that do not fit into memory are not written where little would be left."""
+    for own in (cpu_run, long_cpu_run):
+        monkeypatch.setattr(own, "STRETCH", 64)
+    monkeypatch.setattr(cpu_run, "arena_rows", lambda *given: 400)
+    bases = bytes(random.Random(k).choices(b"ACGT", k=20_000))
+    path = write(tmp_path / "in.fa", b">a\n" + bases + b"\n")
+    free = shutil.disk_usage(tmp_path)._replace(total=10**12, free=10**11)
+    monkeypatch.setattr(runs.shutil, "disk_usage", lambda path: free)
+    count_files([path], tmp_path / "db", CountParameters(k))
+    full = free._replace(free=5 * 10**10)
+    monkeypatch.setattr(runs.shutil, "disk_usage", lambda path: full)
+    with pytest.raises(OutputError, match="raise `memory`, or choose an output on a disk"):
+        count_files([path], tmp_path / "other", CountParameters(k))
+    assert sorted(own.name for own in tmp_path.iterdir()) == ["db", "in.fa"]
 
 
 @pytest.mark.parametrize("k", [21, 55])

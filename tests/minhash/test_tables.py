@@ -15,6 +15,7 @@ from ngsgpu.minhash.params import MAX_ENTRIES
 from ngsgpu.readset import ReadSet
 from tests.support.minhash import oracle
 from tests.support.minhash.reads import GENOME, make_reads, reads_with_much_in_common
+from tests.support.minhash.slots import slot_of_key
 from tests.support.properties import examples
 
 
@@ -63,7 +64,7 @@ def test_tables_equal_the_oracle(
         for read, bases in enumerate(letters):
             signature = oracle.signature(bases, k, 256 * seed + table)
             if signature is not None:
-                slot = cpu.find_slot(tables.arrays, table, np.uint64(signature[0]), read)
+                slot = slot_of_key(tables.arrays, table, np.uint64(signature[0]), read)
                 assert slot == (entries.index(read) if read in entries else -1)
 
 
@@ -94,7 +95,7 @@ def test_reads_find_themselves_in_buckets_of_any_size(seed: int, bits: int) -> N
     tables.cells[0, -1] = entries
     assert k and long_buckets == (sizes > cpu.NEAR_ENTRIES).sum()
     for key, read in zip(keys, ids, strict=True):
-        slot = cpu.find_slot(tables, 0, key, int(read))
+        slot = slot_of_key(tables, 0, key, int(read))
         if sizes[np.searchsorted(distinct, key)] == 1:
             assert slot == -1
         else:

@@ -24,7 +24,7 @@ __device__ __forceinline__ int common_rank(const Rules& rules, int one, int two,
 __device__ __forceinline__ int64_t expected_hits(const Rules& rules, int length1, int length2) {
     const int64_t less = rules.kmer - 1;
     const int64_t kmers = max(length1 - less, int64_t(0)) + max(length2 - less, int64_t(0));
-    return max(kmers * rules.per_window - rules.chance, rules.chance);
+    return max(kmers * rules.per_kmer - rules.chance, rules.chance);
 }
 
 __device__ __forceinline__ int64_t above_chance(const Rules& rules, int64_t hits) {

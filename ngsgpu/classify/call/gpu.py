@@ -30,7 +30,7 @@ RULES: Final = Struct(__name__, "Rules", {
     "reads": "const int64_t*",
     "least": "const int32_t*",
     "passes": "const uint8_t*",
-    **dict.fromkeys(("nodes", "targets", "ranks", "doubtful_confidence", "kmer", "per_window",
+    **dict.fromkeys(("nodes", "targets", "ranks", "doubtful_confidence", "kmer", "per_kmer",
                      *_CALL_RULES), "int64_t"),
 })  # fmt: skip
 """The tree (``lineages`` of nodes and ranks), the reference sequences (their nodes, -1 where there
@@ -131,7 +131,7 @@ def rules_on_gpu(
         ranks=engine.lineages.shape[1],
         doubtful_confidence=round(doubtful_confidence * PER_MILLION),
         kmer=engine.sketch.kmer,
-        per_window=engine.sketch.hit_scale.per_window,
+        per_kmer=engine.sketch.hit_scale.per_kmer,
         **found,
         **{name: getattr(rules, name) for name in _CALL_RULES},
     )

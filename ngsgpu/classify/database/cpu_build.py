@@ -110,7 +110,7 @@ def _cut(batch: Unpacked, parameters: SketchParameters, windows_per_task: int) -
 
 
 def _sketch(codes: NDArray[np.uint8], pieces: Pieces, parameters: SketchParameters) -> Pairs:
-    most = int((pieces.last - pieces.first).sum()) * parameters.sketch
+    most = int((pieces.last - pieces.first).sum()) * (parameters.sketch or parameters.stride)
     keys = np.empty(most, dtype=np.uint32)
     windows = np.empty(most, dtype=np.uint32)
     start = np.empty(len(pieces.start) + 1, dtype=np.int64)

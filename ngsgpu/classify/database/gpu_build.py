@@ -195,12 +195,11 @@ def gpus_for(bases: int, parameters: DatabaseParameters, options: RunOptions) ->
 
     Args:
         bases: bases of all references.
-        parameters: sketch size and stride.
+        parameters: of the database.
         options: maximum number of GPUs and their memory.
     """
     if options.gpus == 1:
         return 1
     memory = gpu_memory(options.gpu_memory).budget
-    sketch = parameters.sketch
-    needed = bases // sketch.stride * sketch.sketch * _BYTES_PER_FEATURE
+    needed = parameters.sketch.expected_features(bases) * _BYTES_PER_FEATURE
     return max(1, min(options.gpus, -(-needed // max(1, memory // 2))))

@@ -20,7 +20,9 @@ from ngsgpu.io.output.manifest import (
 )
 
 PARTITION_FORMAT: Final = "ngsgpu classification partition"
-VERSION: Final = 1
+VERSION: Final = 2
+_OLDEST: Final = 1
+"""Has features of windows, and does not say so."""
 BLOCKS: Final = "blocks"
 INDEX_ARRAYS: Final = ("directory", "entries", "locations")
 
@@ -28,7 +30,8 @@ _SHAPE: Final = {
     "generation": is_count,
     "parameters": {
         "sketch": {
-            **{f"{name}?": is_count for name in ("kmer", "sketch", "window", "stride")},
+            **{f"{name}?": is_count for name in ("kmer", "sketch", "smer", "window", "stride")},
+            "features?": is_text,
             "fraction?": is_fraction,
         },
         "max_locations?": is_count,
@@ -63,7 +66,7 @@ def database_manifest(path: Path) -> dict[str, Any]:
     Raises:
         InputError: there is none, or it is damaged.
     """
-    values = read_manifest(path / MANIFEST, FORMAT, VERSION, _SHAPE)
+    values = read_manifest(path / MANIFEST, FORMAT, VERSION, _SHAPE, oldest=_OLDEST)
     if values["targets"]["files"].keys() != {f"{name}.npy" for name in TARGET_ARRAYS}:
         raise InputError(path / MANIFEST, "the manifest is damaged: its files", REMEDY)
     return values
@@ -75,7 +78,9 @@ def partition_manifest(folder: Path, planned: PlannedPartition) -> dict[str, Any
     Raises:
         InputError: it is not.
     """
-    values = read_manifest(folder / MANIFEST, PARTITION_FORMAT, VERSION, _PARTITION_SHAPE)
+    values = read_manifest(
+        folder / MANIFEST, PARTITION_FORMAT, VERSION, _PARTITION_SHAPE, oldest=_OLDEST
+    )
     known = {f"{name}.npy" for name in (*INDEX_ARRAYS, BLOCKS)}
     if not known - {f"{BLOCKS}.npy"} <= values["files"].keys() <= known:
         raise InputError(folder / MANIFEST, "the manifest is damaged: its files", REMEDY)

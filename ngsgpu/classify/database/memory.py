@@ -15,7 +15,7 @@ from typing import Final
 
 from ngsgpu.classify.database.database import Database
 from ngsgpu.classify.index.index import index_bytes
-from ngsgpu.classify.params import ALL_KEYS, DatabaseParameters
+from ngsgpu.classify.params import DatabaseParameters
 from ngsgpu.classify.sketch.references import SMALL_FILE
 from ngsgpu.device.plan import Allocation, HostPlan
 from ngsgpu.io.compress.source import unpacked_size
@@ -37,9 +37,7 @@ _READ_AHEAD: Final = 2 << 20
 
 def expected_locations(files: Sequence[str], parameters: DatabaseParameters) -> int:
     """About how many locations references have, going by the sizes of their files."""
-    sketch = parameters.sketch
-    features = sum(map(unpacked_size, files)) * sketch.sketch // sketch.stride
-    return features * sketch.kept // ALL_KEYS
+    return parameters.sketch.expected_features(sum(map(unpacked_size, files)))
 
 
 def plan_build(options: RunOptions, locations: int, what: str, partitions: int = 1) -> HostPlan:

@@ -53,20 +53,18 @@ struct Words : SortedWords {
 
 // Count the keys of each part, that is with the same top ``bits`` bits (at most kMaxPartBits).
 //
-// ``taken``: as in ``make_words``. Grid: any; block: kThreads. Bytes: 4 in a slot.
+// ``key_start``, ``taken``: as in ``make_words``. Grid: any; block: kThreads. Bytes: 4 in per key.
 extern "C" __global__ void __launch_bounds__(kThreads)
-    count_parts(const uint32_t* keys, const u8* counts, const uint32_t* piece, int64_t windows,
-                int sketch, const u8* taken, int bits, uint32_t* parts) {
+    count_parts(const uint32_t* keys, int64_t count, const uint32_t* key_start,
+                const uint32_t* piece, int64_t windows, const u8* taken, int bits,
+                uint32_t* parts) {
     __shared__ uint32_t own[1 << kMaxPartBits];
     for (uint32_t i = threadIdx.x; i < 1u << bits; i += kThreads) own[i] = 0;
     __syncthreads();
     const int64_t step = int64_t(gridDim.x) * kThreads;
-    const int64_t slots = windows * sketch;
-    for (int64_t i = int64_t(blockIdx.x) * kThreads + threadIdx.x; i < slots; i += step) {
-        const int64_t window = i / sketch;
-        if (i - window * sketch < counts[window] && taken[piece[window]])
+    for (int64_t i = int64_t(blockIdx.x) * kThreads + threadIdx.x; i < count; i += step)
+        if (taken[piece[last_not_above(key_start, windows, uint32_t(i))]])
             atomicAdd(own + (uint64_t(keys[i]) >> (32 - bits)), 1u);
-    }
     __syncthreads();
     for (uint32_t i = threadIdx.x; i < 1u << bits; i += kThreads)
         if (own[i] > 0) atomicAdd(parts + i, own[i]);
@@ -74,21 +72,22 @@ extern "C" __global__ void __launch_bounds__(kThreads)
 
 // Make (key, window) words, key << 32 | window, of the keys with the top ``bits`` bits ``part``.
 //
-// ``shift[i]`` is added to a window number to get that in the partition; -1 for pieces outside the
-// partition (``taken[i]`` is 0). The words come in any order.
+// ``key_start``: where the keys of each window begin. ``shift[i]`` is added to a window number to
+// get that in the partition; -1 for pieces outside the partition (``taken[i]`` is 0). The words
+// come in any order.
 //
-// Grid: any; block: kThreads, one warp per kTile slots. Bytes: 4 in per slot, 8 out per word.
+// Grid: any; block: kThreads, one warp per kTile keys. Bytes: 4 in per key, 8 out per word.
 extern "C" __global__ void __launch_bounds__(kThreads)
-    make_words(const uint32_t* keys, const u8* counts, const uint32_t* piece, int64_t windows,
-               int sketch, const int64_t* shift, const u8* taken, int bits, uint32_t part,
-               uint64_t* words, unsigned long long* count) {
-    collect_words(windows * sketch, words, count, [=](int64_t slot, uint64_t* word) {
-        const int64_t window = slot / sketch;
+    make_words(const uint32_t* keys, int64_t key_count, const uint32_t* key_start,
+               const uint32_t* piece, int64_t windows, const int64_t* shift, const u8* taken,
+               int bits, uint32_t part, uint64_t* words, unsigned long long* count) {
+    collect_words(key_count, words, count, [=](int64_t i, uint64_t* word) {
+        const uint32_t key = keys[i];
+        if (!is_of_part(key, bits, part)) return false;
+        const int64_t window = last_not_above(key_start, windows, uint32_t(i));
         const uint32_t of = piece[window];
-        if (slot - window * sketch >= counts[window] || !taken[of]) return false;
-        const uint32_t key = keys[slot];
         *word = (uint64_t(key) << 32) | uint32_t(window + shift[of]);
-        return is_of_part(key, bits, part);
+        return taken[of] != 0;
     });
 }
 

@@ -193,7 +193,7 @@ class IndexBuilder:
         self._use_table = use_table
         self._limits = Limits.of(parameters)
         self._first_window = members.first_window
-        sketch_pairs = SketchPairs(members, parameters.sketch.sketch, sketches, team)
+        sketch_pairs = SketchPairs(members, sketches, team)
         self._plan = self._planned(sketch_pairs)
         self._keep = self._plan.keep
         self._source: PairSource = sketch_pairs

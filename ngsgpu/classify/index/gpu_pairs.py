@@ -77,7 +77,6 @@ class SketchPairs:
 
     Args:
         members: the targets of the partition.
-        sketch: features per window.
         sketches: of (at least) the targets, in their order.
         team: the GPUs.
 
@@ -85,10 +84,7 @@ class SketchPairs:
         sizes: int64[sources, 2^MAX_PART_BITS], pairs of each range of keys.
     """
 
-    def __init__(
-        self, members: Members, sketch: int, sketches: Sequence[GpuSketches], team: Team
-    ) -> None:
-        self._sketch = sketch
+    def __init__(self, members: Members, sketches: Sequence[GpuSketches], team: Team) -> None:
         self._team = team
         self._sources = [
             _Piece(own, first - own.first_window + own.bias, first >= 0)
@@ -143,10 +139,9 @@ class SketchPairs:
         counts = cupy.zeros((len(own), 1 << MAX_PART_BITS), dtype=cupy.uint32)
         for line, i in zip(counts, own, strict=True):
             source = self._sources[i]
-            slots = source.sketches.windows * self._sketch
             KERNELS.launch(
-                "count_parts", grid_of(slots, THREADS * 64), (THREADS,),
-                (*self._slots(source), cupy.asarray(source.taken), np.int32(MAX_PART_BITS), line),
+                "count_parts", grid_of(len(source.sketches.keys), THREADS * 64), (THREADS,),
+                (*self._keys(source), cupy.asarray(source.taken), np.int32(MAX_PART_BITS), line),
             )  # fmt: skip
         self.sizes[own] = counts.get()
 
@@ -159,17 +154,17 @@ class SketchPairs:
             source = self._sources[i]
             KERNELS.launch(
                 "make_words",
-                grid_of(source.sketches.windows * self._sketch, THREADS * 8), (THREADS,),
+                grid_of(len(source.sketches.keys), THREADS * 8), (THREADS,),
                 (
-                    *self._slots(source), cupy.asarray(source.shift), cupy.asarray(source.taken),
+                    *self._keys(source), cupy.asarray(source.shift), cupy.asarray(source.taken),
                     np.int32(keys.bits), np.uint32(keys.number), pairs, count,
                 ),
             )  # fmt: skip
 
-    def _slots(self, source: _Piece) -> tuple[Any, ...]:
+    def _keys(self, source: _Piece) -> tuple[Any, ...]:
         """The features, as passed to kernels."""
         own = source.sketches
-        return own.keys, own.counts, own.piece, np.int64(own.windows), np.int32(self._sketch)
+        return own.keys, np.int64(len(own.keys)), own.key_start, own.piece, np.int64(own.windows)
 
 
 def empty_pairs(count: int) -> Any:

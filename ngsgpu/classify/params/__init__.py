@@ -1,10 +1,9 @@
 """Parameters of databases and of classification.
 
 The method is MetaCache's (Kobus 2022, section 6.4). Windows and limits have the values of its
-version 2.6; sketches are larger, and calls are decided by estimated identity, which finds more at
-the same precision (``docs/classify.md`` has the curves). ``METACACHE_SKETCH`` and
-``METACACHE_CALLS`` are its own. What kernels need is imported when it is used, since the command
-line imports the parameters.
+version 2.6; features are chosen by their content, and calls are decided by estimated identity.
+``METACACHE_SKETCH`` and ``METACACHE_CALLS`` are its own. What kernels need is imported when it is
+used, since the command line imports the parameters.
 """
 
 from ngsgpu.classify.params.calls import (

@@ -127,7 +127,7 @@ class QueryParameters:
 
         A single hit is chance too often, whatever the fraction.
         """
-        size = sketch.sketch
+        size = sketch.sketch or sketch.per_window
         wanted = self.min_hits or (size // 3 if size >= 6 else 2 if size >= 4 else 1)
         return max(min(wanted, 2), (2 * wanted * sketch.kept + ALL_KEYS) // (2 * ALL_KEYS))
 

@@ -42,16 +42,27 @@ class DatabaseParameters:
     )
 
     def to_json(self) -> dict[str, Any]:
-        """As the manifest holds them: without the fraction, if all features are kept."""
+        """As the manifest holds them: of the features' parameters those that matter.
+
+        Those of features of windows are as in databases of older versions.
+        """
         values = asdict(self)
+        sketch = values["sketch"]
+        if self.sketch.sketch is None:
+            del sketch["sketch"]
+            sketch["features"] = self.sketch.features
+        else:
+            del sketch["smer"]
         if not self.sketch.is_thin:
-            del values["sketch"]["fraction"]
+            del sketch["fraction"]
         return values
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> DatabaseParameters:
-        """From the manifest."""
-        return cls(**{**values, "sketch": SketchParameters(**values["sketch"])})
+        """From the manifest; of older databases, which have a sketch size."""
+        sketch = dict(values["sketch"])
+        sketch.pop("features", None)
+        return cls(**{**values, "sketch": SketchParameters(**sketch)})
 
 
 @parameters

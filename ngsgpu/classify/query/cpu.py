@@ -6,6 +6,14 @@ target's candidate is its range with the most hits, on ties the first. The best 
 kept: those with more hits, on ties that of the earlier target; if the lowest rank is above
 sequence, a taxon has one candidate, the best of its targets.
 
+The hits of a range are the features in it, not their locations (other than in MetaCache): a
+feature that repeats within a range counts once, so that hits do not depend on how repeats fall
+into windows. Locations of a feature with gaps of less than a range form a run, and a range contains
+the feature exactly if it meets the run. A range that ends with window r thus has as many hits as
+there are runs that begin at r or before, less those that end before the range begins: locations
+are sorted twice, as starts and as ends of runs (once where no feature repeats so closely). What is
+reported of a range begins with the first start or end in it.
+
 The list of the best is filled from one partition after another. Since the order is total and
 targets belong to one partition, the result equals that of a single partition.
 
@@ -23,7 +31,13 @@ from numpy.typing import NDArray
 from ngsgpu.classify.index.index import bucket_of, find_key
 from ngsgpu.classify.params import SketchRules
 from ngsgpu.classify.query.queries import CandidateArrays, Mates
-from ngsgpu.classify.sketch.cpu import sketch_sequence, unpack_bases, windows_of
+from ngsgpu.classify.sketch.cpu import (
+    find_syncmers,
+    new_scratch,
+    sketch_windows,
+    unpack_bases,
+    windows_of,
+)
 from ngsgpu.jit import Integer, njit
 from ngsgpu.sequence.intrinsics import prefetch
 
@@ -89,23 +103,44 @@ def sketch_queries(
         keys: uint32, output: the keys of all queries, concatenated; see ``max_keys``.
         key_start: int64[n + 1], output: where each query's keys begin.
     """
-    smallest = np.empty(rules.sketch, dtype=np.uint32)
-    no_windows = np.empty(0, dtype=np.uint32)
+    scratch = new_scratch(rules)
     at: Integer = np.int64(0)
     for i in range(first.start.size):
         key_start[i] = at
-        end = unpack_bases(first.data, first.start[i], first.end[i], codes, 0)
-        last = windows_of(end, rules)
-        at = sketch_sequence(codes, 0, end, 0, last, rules, smallest, keys, no_windows, at)
+        at, batch, found = _sketch_mate(first, i, rules, codes, scratch, keys, at, at, 0)
         if second.start.size > 0:
-            end = unpack_bases(second.data, second.start[i], second.end[i], codes, 0)
-            last = windows_of(end, rules)
-            at = sketch_sequence(codes, 0, end, 0, last, rules, smallest, keys, no_windows, at)
+            at, _, _ = _sketch_mate(second, i, rules, codes, scratch, keys, at, batch, found)
     key_start[first.start.size] = at
+
+
+@njit(nogil=True, cache=True)
+def _sketch_mate(
+    mates: Mates,
+    i: Integer,
+    rules: SketchRules,
+    codes: NDArray[np.uint8],
+    scratch: NDArray[np.uint32],
+    keys: NDArray[np.uint32],
+    at: Integer,
+    batch: Integer,
+    found: Integer,
+) -> tuple[Integer, Integer, Integer]:
+    """Append the keys of a read or mate; see ``find_syncmers`` for what is returned."""
+    no_windows = np.empty(0, dtype=np.uint32)
+    end = unpack_bases(mates.data, mates.start[i], mates.end[i], codes, 0)
+    if rules.smer > 0:
+        return find_syncmers(
+            codes, 0, end, end + 1, 0, rules, scratch, keys, no_windows, at, batch, found
+        )
+    last = windows_of(end, rules)
+    at = sketch_windows(codes, 0, end, 0, last, rules, scratch, keys, no_windows, at)
+    return at, batch, found
 
 
 def max_keys(lengths: NDArray[np.int32], rules: SketchRules) -> int:
     """How many keys reads of these lengths have at most."""
+    if rules.smer > 0:
+        return int(lengths.sum(dtype=np.int64))
     windows = int((lengths // rules.stride).sum(dtype=np.int64)) + len(lengths)
     return windows * rules.sketch
 
@@ -274,8 +309,18 @@ def _move(best: CandidateArrays, query: Integer, source: Integer, sink: Integer)
 
 
 @njit(nogil=True, cache=True)
+def _target_of(window: Integer, partition: PartitionArrays) -> Integer:
+    """The target of a window, by its number in the partition."""
+    target = np.int64(partition.block_target[window >> BLOCK_BITS])
+    while np.int64(partition.first_window[target + 1]) <= window:
+        target += 1
+    return target
+
+
+@njit(nogil=True, cache=True)
 def _scan_ranges(
     found: NDArray[np.uint32],
+    last: NDArray[np.uint32],
     count: Integer,
     span: Integer,
     partition: PartitionArrays,
@@ -285,7 +330,8 @@ def _scan_ranges(
     """Find each target's best range among sorted locations and keep the best of them.
 
     Args:
-        found: uint32, windows of the partition, ascending, one for each hit.
+        found: uint32, windows of the partition with which runs begin, ascending.
+        last: uint32, windows with which runs end, ascending.
         count: how many.
         span: windows that a range may have.
         partition: the targets.
@@ -296,21 +342,21 @@ def _scan_ranges(
     i = np.int64(0)
     while i < count:
         window = np.int64(found[i])
-        target = np.int64(partition.block_target[window >> BLOCK_BITS])
-        while np.int64(partition.first_window[target + 1]) <= window:
-            target += 1
+        target = _target_of(window, partition)
         target_end = np.int64(partition.first_window[target + 1])
-        left = i
+        left = first_start = i
         hits: Integer = 1
         begin = end = window
         i += 1
         while i < count and np.int64(found[i]) < target_end:
             window = np.int64(found[i])
-            while window - np.int64(found[left]) >= span:
+            while left < i and window - np.int64(last[left]) >= span:
                 left += 1
             if i - left + 1 > hits:
                 hits = i - left + 1
-                begin = np.int64(found[left])
+                while window - np.int64(found[first_start]) >= span:
+                    first_start += 1
+                begin = min(np.int64(last[left]), np.int64(found[first_start]))
                 end = window
             i += 1
         if best.target[query, last_place] >= 0 and hits < best.hits[query, last_place]:
@@ -327,15 +373,101 @@ def _scan_ranges(
 
 
 @njit(nogil=True, cache=True)
+def _copy_runs(
+    partition: PartitionArrays,
+    first: Integer,
+    count: Integer,
+    span: Integer,
+    takes_ends: bool,
+    values: NDArray[np.uint32],
+    at: Integer,
+) -> Integer:
+    """Copy the starts or the ends of the runs of a feature.
+
+    Args:
+        partition: has the locations.
+        first: number of the first location.
+        count: number of locations.
+        span: windows from which on a gap ends a run; 0: each location is a run.
+        takes_ends: whether ends are copied.
+        values: uint32, output.
+        at: first index in it.
+
+    Returns:
+        The end of the values written.
+    """
+    last_window = np.uint32(partition.first_window[-1] - np.uint32(1))
+    before = np.int64(-1)
+    for i in range(first, first + count):
+        value = min(partition.locations[i], last_window)
+        window = np.int64(value)
+        if (
+            before >= 0
+            and window - before < span
+            and _target_of(before, partition) == _target_of(window, partition)
+        ):
+            if takes_ends:
+                values[at - 1] = value
+        else:
+            values[at] = value
+            at += 1
+        before = window
+    return at
+
+
+@njit(nogil=True, cache=True)
+def _sorted_runs(
+    keys: tuple[Integer, Integer],
+    location: NDArray[np.int64],
+    location_count: NDArray[np.int64],
+    span: Integer,
+    takes_ends: bool,
+    partition: PartitionArrays,
+    values: NDArray[np.uint32],
+    spare: NDArray[np.uint32],
+    list_end: NDArray[np.int64],
+) -> tuple[Integer, bool]:
+    """The starts or the ends of the runs of a query's features, ascending.
+
+    Args:
+        keys: the query's first key, and the end of its keys.
+        location: see ``add_candidates``.
+        location_count: likewise.
+        span: see ``_copy_runs``.
+        takes_ends: likewise.
+        partition: has the locations.
+        values: uint32, scratch or output.
+        spare: uint32, scratch or output.
+        list_end: int64, scratch.
+
+    Returns:
+        Their number, and whether they are in ``spare`` rather than in ``values``.
+    """
+    count = np.int64(0)
+    lists = 0
+    for i in range(keys[0], keys[1]):
+        if location_count[i] > 0:
+            count = _copy_runs(
+                partition, location[i], location_count[i], span, takes_ends, values, count
+            )
+            list_end[lists] = count
+            lists += 1
+    if count <= _INSERTION_SORTED:
+        _sort_small(values, count)
+        return count, False
+    return count, _merge_runs(values, spare, list_end, lists)
+
+
+@njit(nogil=True, cache=True)
 def add_candidates(
     key_start: NDArray[np.int64],
     location: NDArray[np.int64],
     location_count: NDArray[np.int64],
     span: NDArray[np.int64],
+    counts_once: bool,
     partition: PartitionArrays,
     values: NDArray[np.uint32],
-    spare: NDArray[np.uint32],
-    ends: NDArray[np.int64],
+    list_end: NDArray[np.int64],
     best: CandidateArrays,
 ) -> None:
     """Add the candidates of a partition to the lists of queries.
@@ -345,36 +477,35 @@ def add_candidates(
         location: int64, each key's first location, from ``look_up``.
         location_count: int64, its number of locations.
         span: int64[n], maximum windows in a range of the query.
+        counts_once: whether a feature that repeats in a range is one hit.
         partition: the partition.
-        values: uint32, scratch for the most locations of a query.
-        spare: as ``values``.
-        ends: int64, scratch for the most keys of a query.
+        values: uint32[4, m], scratch for the most locations of a query.
+        list_end: int64, scratch for the most keys of a query.
         best: the lists.
     """
-    last_window = np.uint32(partition.first_window[-1] - np.uint32(1))
     for query in range(key_start.size - 1):
         if query + _QUERIES_AHEAD < key_start.size - 1:
             later = query + _QUERIES_AHEAD
             for i in range(key_start[later], key_start[later + 1]):
                 prefetch(partition.locations, location[i])
-        count = np.int64(0)
-        runs = 0
-        for i in range(key_start[query], key_start[query + 1]):
-            if location_count[i] > 0:
-                first = location[i]
-                for j in range(location_count[i]):
-                    values[count + j] = min(partition.locations[first + j], last_window)
-                count += location_count[i]
-                ends[runs] = count
-                runs += 1
-        if count == 0:
+        keys = key_start[query], key_start[query + 1]
+        total = np.int64(0)
+        for i in range(keys[0], keys[1]):
+            total += location_count[i]
+        if total == 0:
             continue
-        found = values
-        if count <= _INSERTION_SORTED:
-            _sort_small(values, count)
-        elif _merge_runs(values, spare, ends, runs):
-            found = spare
-        _scan_ranges(found, count, span[query], partition, best, query)
+        gap = span[query] if counts_once else np.int64(0)
+        count, swapped = _sorted_runs(
+            keys, location, location_count, gap, False, partition, values[0], values[1], list_end
+        )
+        found = values[1] if swapped else values[0]
+        last = found
+        if count < total:
+            _, swapped = _sorted_runs(
+                keys, location, location_count, gap, True, partition, values[2], values[3], list_end
+            )
+            last = values[3] if swapped else values[2]
+        _scan_ranges(found, last, count, span[query], partition, best, query)
 
 
 @njit(nogil=True, cache=True)

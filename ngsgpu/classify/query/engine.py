@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ngsgpu.classify.database.database import Database, Partition
 from ngsgpu.classify.database.targets import Labels
 from ngsgpu.classify.index.index import check_blocks
-from ngsgpu.classify.params import PER_MILLION, QueryParameters, QueryRules
+from ngsgpu.classify.params import PER_MILLION, QueryParameters, QueryRules, SketchRules
 from ngsgpu.classify.params.sketch import ALL_KEYS
 from ngsgpu.classify.query.cpu import (
     BLOCK_BITS,
@@ -210,7 +210,7 @@ class Engine:
         features = np.diff(key_start)
         length2 = second.length if queries.paired else np.zeros(len(queries), dtype=np.int32)
         bases = first.length.astype(np.int64) + length2
-        span = 2 + np.maximum(bases, self.rules.span_of(paired=queries.paired)) // rules.stride
+        span = _spans(np.maximum(bases, self.rules.span_of(paired=queries.paired)), rules)
         location = self._scratch.array("location", int(key_start[-1]), np.int64)
         count = self._scratch.array("count", int(key_start[-1]), np.int64)
         ends = np.empty(int(features.max(initial=0)), dtype=np.int64)
@@ -219,9 +219,10 @@ class Engine:
             if not blocks_are_whole(keys[: key_start[-1]], partition):
                 raise next(own.damage() for own in self.opened if own.sums is partition.sums)
             most = int(look_up(keys, key_start, partition, location, count))
-            values = self._scratch.array("values", most, np.uint32)
-            spare = self._scratch.array("spare", most, np.uint32)
-            add_candidates(key_start, location, count, span, partition, values, spare, ends, best)
+            values = self._scratch.array("values", 4 * most, np.uint32).reshape(4, most)
+            add_candidates(
+                key_start, location, count, span, rules.smer > 0, partition, values, ends, best
+            )
         return QueryBlock(
             names=first.data,
             name_start=queries.name_start,
@@ -232,6 +233,19 @@ class Engine:
             candidates=best,
             paired=queries.paired,
         )
+
+
+def _spans(bases: NDArray[np.int64], rules: SketchRules) -> NDArray[np.int64]:
+    """Maximum windows of a reference sequence in which the features of queries begin.
+
+    Args:
+        bases: int64[n], of the queries, or of their inserts.
+        rules: windows and features.
+    """
+    if rules.smer == 0:
+        return 2 + bases // rules.stride
+    kmers = np.maximum(bases - (rules.kmer - 1), 1)
+    return np.asarray(1 + (kmers + (rules.stride - 2)) // rules.stride, dtype=np.int64)
 
 
 def _shared(size: int) -> NDArray[np.uint8]:

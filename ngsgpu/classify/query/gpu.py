@@ -55,7 +55,7 @@ PARTITION: Final = Struct(__name__, "Partition", {
 calls may be sequences; ``last_window`` is that of all targets."""
 
 _LOCATIONS_AT_ONCE: Final = 1 << 26
-"""Approximate number of locations sorted together in device memory; each takes some 32 bytes."""
+"""Approximate number of locations sorted together in device memory; each takes some 40 bytes."""
 
 _SIZES: Final = 3
 
@@ -143,7 +143,7 @@ class Searcher:
                 (32 * QUERY_WARPS,),
                 (*arguments, np.int32(number == 0), *lists),
             )
-            LONGER.launch("rank_longer", self._longer_grid, (THREADS,), (*arguments, *lists))
+            LONGER.launch("rank_longer", self._longer_grid, (THREADS,), (*arguments, *lists[1:]))
         counters.get(out=self._counts, blocking=False)
         return search
 
@@ -161,7 +161,7 @@ class Searcher:
         import cupy
 
         engine, reads = self._engine, search.reads
-        _, _, _, stride, _ = numbers = sketch_numbers(engine.sketch)
+        rules = (*sketch_numbers(engine.sketch), _span_of(engine, reads))
         ends = np.cumsum(longest.get() >> np.uint64(32), dtype=np.int64)
         done = 0
         for begin, stop in parts_within(ends, _LOCATIONS_AT_ONCE):
@@ -170,23 +170,27 @@ class Searcher:
             count = np.uint32(len(end))
             total = int(ends[cut][-1]) - done
             words = cupy.zeros(total, dtype=cupy.uint64)
+            has_runs = engine.sketch.rules.smer > 0
+            run_ends = cupy.zeros(total, dtype=cupy.uint64) if has_runs else None
             LONGER.launch(
                 "gather_longest",
                 grid_of_warps(int(count)),
                 (THREADS,),
                 (
-                    *reads.arguments(), *numbers, partition.struct, longest[cut], count, end,
-                    words,
+                    *reads.arguments(), *rules, partition.struct, longest[cut], count, end,
+                    words, run_ends if has_runs else NULL,
                 ),
             )  # fmt: skip
             radix_sort(words)  # within each query, whose number is in the high bits
+            if has_runs:
+                radix_sort(run_ends)
             LONGER.launch(
                 "pick_longest",
                 (int(count),),
                 (THREADS,),
                 (
-                    search.sizes, np.uint32(reads.queries), _span_of(engine, reads),
-                    stride, partition.struct, longest[cut], count, end, words,
+                    search.sizes, np.uint32(reads.queries), *rules, partition.struct,
+                    longest[cut], count, end, words, run_ends if has_runs else words,
                     cupy.empty(total, dtype=cupy.uint32), cupy.empty(total, dtype=cupy.int32),
                     np.int32(engine.parameters.candidates), search.candidates,
                 ),

@@ -34,24 +34,33 @@ __device__ __forceinline__ int target_of(const Partition& partition, uint32_t wi
     return target;
 }
 
-// Maximum windows in a range of a query with this many bases.
-__device__ __forceinline__ uint32_t span_of(int64_t bases, int insert_size, int stride) {
-    return uint32_t(2 + max(bases, int64_t(insert_size)) / stride);
+// Maximum windows in a range of a query with this many bases; ``_spans`` of engine.py.
+__device__ __forceinline__ uint32_t span_of(int64_t bases, int insert_size, const SketchRules& rules) {
+    bases = max(bases, int64_t(insert_size));
+    if (rules.smer == 0) return uint32_t(2 + bases / rules.stride);
+    const int64_t kmers = max(bases - (rules.kmer - 1), int64_t(1));
+    return uint32_t(1 + (kmers + (rules.stride - 2)) / rules.stride);
 }
 
-// The range of a query's windows that ends with number ``at`` of them: the first of those that
-// ``found(i)`` gives in ascending order in the last ``span`` windows and in its target.
+// The first window of the range of ``span`` windows that ends with a window of a target.
+__device__ __forceinline__ uint32_t range_begin(uint32_t window, int target, uint32_t span,
+                                                const Partition& partition) {
+    const uint32_t back = window >= span - 1 ? window - (span - 1) : 0;
+    return max(partition.first_window[target], back);
+}
+
+// The range of a query's windows that ends with ``window``: the first of those that ``last(i)``, i
+// up to ``at``, gives in ascending order in the last ``span`` windows and in its target.
 //
 // ``group`` receives its target or, if calls are taxa, its taxon: negative if it counts for none.
-template <class Found>
-__device__ __forceinline__ uint32_t range_to(const Found& found, uint32_t at, uint32_t span,
-                                             const Partition& partition, int32_t* group) {
-    const uint32_t place = found(at);
-    const int target = target_of(partition, place);
-    const uint32_t back = place >= span - 1 ? place - (span - 1) : 0;
-    const uint32_t least = max(partition.first_window[target], back);
+template <class Last>
+__device__ __forceinline__ uint32_t range_to(uint32_t window, const Last& last, uint32_t at,
+                                             uint32_t span, const Partition& partition,
+                                             int32_t* group) {
+    const int target = target_of(partition, window);
+    const uint32_t least = range_begin(window, target, span, partition);
     *group = partition.taxon ? partition.taxon[target] : target;
-    return first_not_before(0u, at, [&](uint32_t i) { return found(i) < least; });
+    return first_not_before(0u, at, [&](uint32_t i) { return last(i) < least; });
 }
 
 // The candidate of a range of windows.
@@ -95,50 +104,97 @@ __device__ __forceinline__ void put_candidate(Candidate* row, int most, int numb
     else insert_candidate(row, most, own, taxon_of_target);
 }
 
-// The list of locations of a lane's feature of window ``number`` of a read, for a whole warp: first
-// location, and how many; ``features`` receives the number of the window's features.
-__device__ uint2 list_of_feature(const u8* text, int length, int number, int kmer, int sketch,
-                                 int window, int stride, int kept, const Partition& partition,
-                                 uint32_t lane, int* features) {
-    const int begin = number * stride;
-    uint32_t feature;
-    const int count = sketch_letters(text + begin, min(window, length - begin), kmer, sketch, lane,
-                                     &feature);
-    const uint32_t key = mix32(feature);
-    const bool is_own = int(lane) < count && is_kept(key, kept);
-    *features = __popc(__ballot_sync(WARP, is_own));
-    return is_own ? find_key(partition, key) : uint2{0, 0};
+// A query: its mates' letters.
+struct Query {
+    const u8* text[2];
+    int length[2];  // 0 for the second mate of single reads
+
+    __device__ __forceinline__ Query(const Mate& one, const Mate& two, uint32_t query) {
+        const uint32_t record = one.first + query * one.step;
+        text[0] = one.raw + one.start[record];
+        length[0] = one.length[record];
+        text[1] = nullptr;
+        length[1] = 0;
+        if (two.step == 0) return;
+        const uint32_t other = two.first + query * one.step;
+        text[1] = two.raw + two.start[other];
+        length[1] = two.length[other];
+    }
+
+    __device__ __forceinline__ int64_t bases() const { return int64_t(length[0]) + length[1]; }
+};
+
+// How far the features of a query have been taken.
+struct Taken {
+    int mate;
+    int at;  // window or k-mer
+};
+
+// Write the next batch of keys of a query, for a whole warp: at most kMostKeys, of a window or of
+// as many k-mers as find_syncmers of cpu.py takes. Returns their number, 0 if there are no more.
+__device__ int next_keys(const Query& query, const SketchRules& rules, uint32_t lane, Taken* taken,
+                         uint32_t* keys) {
+    int found = 0;
+    while (taken->mate < 2) {
+        const u8* text = taken->mate ? query.text[1] : query.text[0];
+        const int length = taken->mate ? query.length[1] : query.length[0];
+        if (rules.smer > 0) {
+            const int kmers = length - rules.kmer + 1;
+            found = add_syncmers(text, kmers, rules, lane, &taken->at, keys, found);
+            if (taken->at < kmers) break;
+        } else if (taken->at < windows_of(length, rules)) {
+            const int begin = taken->at++ * rules.stride;
+            found = sketch_keys(text + begin, min(rules.window, length - begin), rules, lane, keys);
+            if (found > 0) return found;
+            continue;
+        }
+        ++taken->mate;
+        taken->at = 0;
+    }
+    return unique_keys(keys, found, lane);
 }
 
-// Pass the locations of a query's features to ``put(place, window)``, by a warp.
+// Locations of a feature, ascending, and how they form runs with gaps below ``gap`` windows (0:
+// each is one); see cpu.py.
+struct Locations {
+    const uint32_t* list;
+    uint32_t count;
+    uint32_t gap;
+
+    __device__ __forceinline__ uint32_t window(uint32_t i, const Partition& partition) const {
+        return min(list[i], uint32_t(partition.last_window));
+    }
+
+    // Whether locations i - 1 and i are of one run.
+    __device__ __forceinline__ bool joined(uint32_t i, const Partition& partition) const {
+        if (gap == 0 || i == 0 || i >= count) return false;
+        const uint32_t before = window(i - 1, partition), own = window(i, partition);
+        return own - before < gap && target_of(partition, before) == target_of(partition, own);
+    }
+};
+
+// Pass the locations of a query's features to ``put(place, locations, i)``, by a warp.
 //
-// Returns their number; ``size`` receives features and lengths.
+// ``keys``: kMostKeys, in shared memory. Returns their number; ``features`` receives that of the
+// query's.
 template <class Put>
-__device__ uint32_t collect_locations(const Mate& one, const Mate& two, uint32_t query, int kmer,
-                                      int sketch, int window, int stride, int kept,
-                                      const Partition& partition, uint32_t lane, int3* size,
-                                      Put put) {
+__device__ uint32_t collect_locations(const Query& query, const SketchRules& rules, uint32_t span,
+                                      const Partition& partition, uint32_t lane, uint32_t* keys,
+                                      int* features, Put put) {
+    Taken taken = {0, 0};
     uint32_t done = 0;
-    *size = {0, 0, 0};
-    for (int number = 0; number < 2; ++number) {
-        if (number && !two.step) break;
-        const Mate& mate = number ? two : one;
-        const uint32_t record = mate.first + query * one.step;
-        const u8* text = mate.raw + mate.start[record];
-        const int length = mate.length[record];
-        if (number) size->z = length;
-        else size->y = length;
-        const int windows = windows_of(length, kmer, window, stride);
-        for (int j = 0; j < windows; ++j) {
-            int features;
-            const uint2 list = list_of_feature(text, length, j, kmer, sketch, window, stride, kept,
-                                               partition, lane, &features);
-            size->x += features;
+    const uint32_t gap = rules.smer > 0 ? span : 0;
+    *features = 0;
+    while (const int count = next_keys(query, rules, lane, &taken, keys)) {
+        *features += count;
+        for (int base = 0; base < count; base += 32) {
+            uint2 list = {0, 0};
+            if (base + int(lane) < count) list = find_key(partition, keys[base + lane]);
             const uint32_t sum = sum_up_to(list.y, lane);
             const uint32_t own = done + sum - list.y;
             if (list.y <= 8)
                 for (uint32_t i = 0; i < list.y; ++i)
-                    put(own + i, partition.locations + list.x + i);
+                    put(own + i, Locations{partition.locations + list.x, list.y, gap}, i);
             // Long lists are copied by all lanes together.
             for (uint32_t rest = __ballot_sync(WARP, list.y > 8); rest; rest &= rest - 1) {
                 const int source = __ffs(rest) - 1;
@@ -146,10 +202,11 @@ __device__ uint32_t collect_locations(const Mate& one, const Mate& two, uint32_t
                 const uint32_t from = __shfl_sync(WARP, list.x, source);
                 const uint32_t to = __shfl_sync(WARP, own, source);
                 for (uint32_t i = lane; i < many; i += 32)
-                    put(to + i, partition.locations + from + i);
+                    put(to + i, Locations{partition.locations + from, many, gap}, i);
             }
             done += __shfl_sync(WARP, sum, 31);
         }
+        __syncwarp();  // all have read their keys
     }
     return done;
 }
@@ -193,7 +250,7 @@ __device__ __forceinline__ void sort_registers(uint32_t (&values)[kPer], uint32_
 //
 // Each location is the right end of a range, whose hits follow from a search for its first one. The
 // best of all is taken, the locations of its target (or taxon) are removed, and so on: on ties the
-// earlier target wins. ``found`` has the locations, in shared memory; any numbers.
+// earlier target wins. ``found`` has the locations, in shared memory; no run has several.
 template <int kPer>
 __device__ __forceinline__ int rank_locations(uint32_t* found, int count, uint32_t span, int most,
                                               const Partition& partition, bool is_first,
@@ -203,7 +260,7 @@ __device__ __forceinline__ int rank_locations(uint32_t* found, int count, uint32
 #pragma unroll
     for (int i = 0; i < kPer; ++i) {
         const int at = int(lane) * kPer + i;
-        values[i] = at < count ? min(found[at], uint32_t(partition.last_window)) : kNone;
+        values[i] = at < count ? found[at] : kNone;
     }
     sort_registers(values, lane);
 #pragma unroll
@@ -216,7 +273,8 @@ __device__ __forceinline__ int rank_locations(uint32_t* found, int count, uint32
         keys[i] = 0;
         group[i] = -1;
         if (at < count) {
-            const uint32_t hits = at + 1 - range_to(sorted, at, span, partition, &group[i]);
+            const uint32_t first = range_to(values[i], sorted, at, span, partition, &group[i]);
+            const uint32_t hits = at + 1 - first;
             if (group[i] >= 0) keys[i] = hits << 16 | (0xFFFF - at);
         }
     }

@@ -1,8 +1,10 @@
-// Queries with more locations than a warp holds, as databases with many strains have them.
+// Queries with more locations than a warp holds, as databases with many strains have them, and
+// those with features that repeat within a range.
 //
-// Many of these locations are in the same windows: a block counts the hits of each window in a hash
-// table in shared memory, and sorts and ranks the windows. The few queries with more windows than
-// that takes have their locations sorted together in device memory, between two kernels.
+// Many of these locations are in the same windows: a block counts, in a hash table in shared memory,
+// how many runs begin and end in each window (see cpu.py), and sorts and ranks the windows. The few
+// queries with more windows than that takes have their locations sorted together in device memory,
+// between two kernels.
 #include "ngsgpu/classify/query/locations.cuh"
 #include "ngsgpu/classify/query/longer.cuh"
 #include "ngsgpu/device/cuda/block.cuh"
@@ -23,36 +25,36 @@ constexpr uint32_t kSlotBits = 11;
 constexpr uint32_t kSlots = 1u << kSlotBits;  // more than kWindows + kBlock
 constexpr int kMostCandidates = 64;           // of a query, QueryParameters.candidates
 
+constexpr int kEnds = 16;  // bits above which a word counts ends of runs; below, starts
+constexpr uint32_t kStarts = (1u << kEnds) - 1;
+
 // What a block shares.
 struct Shared {
-    uint32_t key[kSlots];              // of the hash table: windows
-    uint32_t count[kSlots];            // their locations
-    uint32_t window[kWindows];         // as they were found, then sorted
-    int32_t group[kWindows];           // targets or taxa
-    uint16_t before[kWindows + 1];     // locations in windows before this one
-    uint16_t first[kWindows];          // of the ranges that end there: the first window
-    uint16_t hits[kWindows];           // and the locations
-    uint2 list[kBlock];                // first location and how many, of the features of a round
+    uint32_t key[kSlots];           // of the hash table: windows
+    uint32_t count[kSlots];         // their starts and ends of runs
+    uint32_t window[kWindows];      // as they were found, then sorted
+    int32_t group[kWindows];        // targets or taxa
+    uint32_t before[kWindows + 1];  // starts and ends in windows before this one
+    union {
+        struct {                      // while windows are counted
+            uint32_t keys[kMostKeys];
+            uint2 list[kMostKeys];    // first location and how many
+        };
+        struct {                      // while they are ranked
+            uint16_t first[kWindows]; // of the ranges that end there: the first window
+            uint16_t hits[kWindows];  // and the hits
+        };
+    };
     uint32_t best[2][kBlockWarps];     // hits and place of the best range of each warp, by turns
     uint32_t chosen[kMostCandidates];  // of the best ranges
     Candidate own[kMostCandidates];
     Candidate row[kMostCandidates];
     uint32_t windows;  // found; beyond kWindows they are not all there
     uint32_t taken;
+    int features;  // of a batch
 };
 
-// A mate of a query.
-struct Text {
-    const u8* text;
-    int length;
-    int windows;
-};
-
-__device__ __forceinline__ Text text_of(const Mate& mate, uint32_t record, int kmer, int window,
-                                        int stride) {
-    const int length = mate.length[record];
-    return {mate.raw + mate.start[record], length, windows_of(length, kmer, window, stride)};
-}
+static_assert(kMostKeys <= kBlock, "a thread looks up a key");
 
 // The slot of a window in the hash table, which it gets if it has none; or kSlots if there are too
 // many windows.
@@ -73,35 +75,33 @@ __device__ __forceinline__ uint32_t slot_of(Shared& shared, uint32_t window) {
     }
 }
 
-// Count the locations of a query's features by windows. In each round a warp sketches one of the
-// windows of both mates, then all go through the lists that these have.
-__device__ void count_in_block(Shared& shared, const Mate& one, const Mate& two, uint32_t query,
-                               int kmer, int sketch, int window, int stride, int kept,
-                               const Partition& partition) {
-    const uint32_t lane = threadIdx.x & 31, warp = threadIdx.x / 32, record = query * one.step;
-    const uint32_t last = uint32_t(partition.last_window);
-    const Text first = text_of(one, one.first + record, kmer, window, stride);
-    Text second = {nullptr, 0, 0};
-    if (two.step) second = text_of(two, two.first + record, kmer, window, stride);
-    const int windows = first.windows + second.windows;
-    for (int round = 0; round < windows; round += int(kBlockWarps)) {
-        const int all = round + int(warp);
-        const Text own = all < first.windows ? first : second;
-        const int number = all < first.windows ? all : all - first.windows;
-        uint2 list = {0, 0};
-        int features;
-        if (number < own.windows)
-            list = list_of_feature(own.text, own.length, number, kmer, sketch, window, stride, kept,
-                                   partition, lane, &features);
-        shared.list[threadIdx.x] = list;
+// Count the runs of a query's features by windows. The first warp finds a batch of keys, then all go
+// through the lists that these have.
+__device__ void count_in_block(Shared& shared, const Query& query, const SketchRules& rules,
+                               uint32_t span, const Partition& partition) {
+    const uint32_t lane = threadIdx.x & 31, warp = threadIdx.x / 32;
+    const uint32_t gap = rules.smer > 0 ? span : 0;
+    Taken taken = {0, 0};
+    for (;;) {
+        if (warp == 0) {
+            const int found = next_keys(query, rules, lane, &taken, shared.keys);
+            if (lane == 0) shared.features = found;
+        }
         __syncthreads();
-        const uint32_t lists = 32 * min(kBlockWarps, uint32_t(windows - round));
-        for (uint32_t i = warp; i < lists; i += kBlockWarps) {
-            const uint2 counted = shared.list[i];
-            for (uint32_t j = lane; j < counted.y; j += 32) {
-                const uint32_t slot =
-                    slot_of(shared, min(partition.locations[counted.x + j], last));
-                if (slot < kSlots) atomicAdd(shared.count + slot, 1u);
+        const int count = shared.features;
+        if (count == 0) break;
+        if (int(threadIdx.x) < count)
+            shared.list[threadIdx.x] = find_key(partition, shared.keys[threadIdx.x]);
+        __syncthreads();
+        for (int i = int(warp); i < count; i += int(kBlockWarps)) {
+            const uint2 list = shared.list[i];
+            const Locations own = {partition.locations + list.x, list.y, gap};
+            for (uint32_t j = lane; j < list.y; j += 32) {
+                const uint32_t starts = !own.joined(j, partition);
+                const uint32_t ends = !own.joined(j + 1, partition);
+                if (starts + ends == 0) continue;
+                const uint32_t slot = slot_of(shared, own.window(j, partition));
+                if (slot < kSlots) atomicAdd(shared.count + slot, starts + (ends << kEnds));
             }
         }
         __syncthreads();
@@ -142,7 +142,7 @@ __device__ __forceinline__ void sort_in_block(uint32_t (&values)[kPer], uint32_t
     __syncthreads();
 }
 
-// Sort the windows of a query, at most kPer * kBlock, and sum their locations.
+// Sort the windows of a query, at most kPer * kBlock, and sum their starts and ends of runs.
 template <int kPer>
 __device__ __forceinline__ void sort_windows(Shared& shared, uint32_t windows) {
     uint32_t values[kPer], counts[kPer], sum = 0, total;
@@ -177,10 +177,11 @@ __device__ int choose_in_block(Shared& shared, uint32_t windows, uint32_t span, 
     const auto sorted = [&shared](uint32_t i) { return shared.window[i]; };
     for (uint32_t at = threadIdx.x; at < windows; at += kBlock) {
         int32_t group;
-        const uint32_t first = range_to(sorted, at, span, partition, &group);
+        const uint32_t first = range_to(sorted(at), sorted, at, span, partition, &group);
         shared.first[at] = first;
         shared.group[at] = group;
-        shared.hits[at] = group < 0 ? 0 : shared.before[at + 1] - shared.before[first];
+        const uint32_t starts = shared.before[at + 1] & kStarts;
+        shared.hits[at] = group < 0 ? 0 : starts - (shared.before[first] >> kEnds);
     }
     int number = 0;
     for (; number < most; ++number) {
@@ -232,13 +233,13 @@ extern "C" __global__ void __launch_bounds__(kBlock, kBlocks)
     rank_longer(const u8* raw1, const uint32_t* start1, const int32_t* length1, uint32_t first1,
                 const u8* raw2, const uint32_t* start2, const int32_t* length2, uint32_t first2,
                 uint32_t step, uint32_t queries, int kmer, int sketch, int window, int stride,
-                int kept, int insert_size, const Partition* partition_in, int most,
-                const int32_t* sizes, uint32_t* counters, const uint2* longer, uint2* longest,
-                Candidate* candidates) {
+                int kept, int smer, int insert_size, const Partition* partition_in, int most,
+                uint32_t* counters, const uint2* longer, uint2* longest, Candidate* candidates) {
     __shared__ Shared shared;
     const Partition partition = *partition_in;
     const Mate one = {raw1, start1, length1, first1, step};
     const Mate two = {raw2, start2, length2, first2, raw2 ? step : 0};
+    const SketchRules rules = {kmer, sketch, window, stride, kept, smer};
     const uint32_t wanted = counters[kLonger];
     for (;;) {
         if (threadIdx.x == 0) {
@@ -253,7 +254,9 @@ extern "C" __global__ void __launch_bounds__(kBlock, kBlocks)
         const uint32_t taken = shared.taken;
         if (taken >= wanted) return;
         const uint32_t query = longer[taken].x;
-        count_in_block(shared, one, two, query, kmer, sketch, window, stride, kept, partition);
+        const Query own(one, two, query);
+        const uint32_t span = span_of(own.bases(), insert_size, rules);
+        count_in_block(shared, own, rules, span, partition);
         const uint32_t windows = shared.windows;
         if (windows >= kWindows) {
             if (threadIdx.x == 0) longest[atomicAdd(counters + kLongest, 1u)] = longer[taken];
@@ -261,8 +264,6 @@ extern "C" __global__ void __launch_bounds__(kBlock, kBlocks)
             if (windows > 2 * kBlock) sort_windows<4>(shared, windows);
             else if (windows > kBlock) sort_windows<2>(shared, windows);
             else sort_windows<1>(shared, windows);
-            const int64_t bases = int64_t(sizes[queries + query]) + sizes[2 * queries + query];
-            const uint32_t span = span_of(bases, insert_size, stride);
             const int number = choose_in_block(shared, windows, span, most, partition);
             Candidate* row = candidates + int64_t(query) * most;
             if (threadIdx.x < 32) insert_chosen(shared, number, most, partition, row);
@@ -271,31 +272,42 @@ extern "C" __global__ void __launch_bounds__(kBlock, kBlocks)
     }
 }
 
-// Gather the locations of the queries that have most, as list << 32 | window, to be sorted.
+// Gather the starts of runs of the queries that have most locations, as list << 32 | window, and
+// their ends, to be sorted; kNone stands for locations that are none.
 //
-// ``end``: inclusive sums of the queries' locations; ``words``: initially 0.
+// ``end``: inclusive sums of the queries' locations; ``words`` and ``ends``: initially 0; ``ends``
+// null if each location is a run.
 //
-// Grid: any; block: kThreads, one warp per query. Bytes: 4 in, 8 out per location.
+// Grid: any; block: kThreads, one warp per query. Bytes: 4 in, 16 out per location.
 extern "C" __global__ void __launch_bounds__(kThreads)
     gather_longest(const u8* raw1, const uint32_t* start1, const int32_t* length1, uint32_t first1,
                   const u8* raw2, const uint32_t* start2, const int32_t* length2, uint32_t first2,
-                  uint32_t step, int kmer, int sketch, int window, int stride, int kept,
-                  const Partition* partition_in, const uint2* longest, uint32_t count,
-                  const int64_t* end, uint64_t* words) {
+                  uint32_t step, int kmer, int sketch, int window, int stride, int kept, int smer,
+                  int insert_size, const Partition* partition_in, const uint2* longest,
+                  uint32_t count, const int64_t* end, uint64_t* words, uint64_t* ends) {
+    __shared__ uint32_t all_keys[kThreads / 32][kMostKeys];
     const Partition partition = *partition_in;
     const Mate one = {raw1, start1, length1, first1, step};
     const Mate two = {raw2, start2, length2, first2, raw2 ? step : 0};
+    const SketchRules rules = {kmer, sketch, window, stride, kept, smer};
     const uint32_t lane = threadIdx.x & 31;
     const uint32_t warps = gridDim.x * (kThreads / 32);
     for (uint32_t i = (blockIdx.x * kThreads + threadIdx.x) / 32; i < count; i += warps) {
-        uint64_t* sink = words + (i ? end[i - 1] : 0);
+        const int64_t first = i ? end[i - 1] : 0;
         const uint64_t list = uint64_t(i) << 32;
-        const uint32_t room = longest[i].y, last = uint32_t(partition.last_window);
-        int3 size;
-        collect_locations(one, two, longest[i].x, kmer, sketch, window, stride, kept, partition,
-                          lane, &size,
-                          [sink, list, room, last](uint32_t at, const uint32_t* location) {
-                              if (at < room) sink[at] = list | min(*location, last);
+        const uint32_t room = longest[i].y;
+        const Query own(one, two, longest[i].x);
+        const uint32_t span = span_of(own.bases(), insert_size, rules);
+        int features;
+        collect_locations(own, rules, span, partition, lane, all_keys[threadIdx.x / 32], &features,
+                          [&](uint32_t at, const Locations& locations, uint32_t j) {
+                              if (at >= room) return;
+                              const uint64_t word = list | locations.window(j, partition);
+                              const bool starts = !locations.joined(j, partition);
+                              words[first + at] = starts ? word : list | kNone;
+                              if (ends == nullptr) return;
+                              const bool is_end = !locations.joined(j + 1, partition);
+                              ends[first + at] = is_end ? word : list | kNone;
                           });
     }
 }
@@ -315,16 +327,19 @@ __device__ __forceinline__ uint64_t block_max(uint64_t value, uint64_t* all) {
 //
 // Rows may have candidates of other partitions by then, of later ones, too.
 //
-// ``words``: as gather_longest made them, sorted; ``hits`` and ``group``: scratch, one a location.
+// ``words`` and ``ends``: as gather_longest made them, sorted; ``hits`` and ``group``: scratch, one
+// a location.
 //
-// Grid: any; block: kBlock, one a query. Bytes: 20 a location, 8 more for each candidate.
+// Grid: any; block: kBlock, one a query. Bytes: 28 a location, 8 more for each candidate.
 extern "C" __global__ void __launch_bounds__(kBlock)
-    pick_longest(const int32_t* sizes, uint32_t queries, int insert_size, int stride,
-                 const Partition* partition_in, const uint2* longest, uint32_t count,
-                 const int64_t* end, const uint64_t* words, uint32_t* hits, int32_t* group,
-                 int most, Candidate* candidates) {
+    pick_longest(const int32_t* sizes, uint32_t queries, int kmer, int sketch, int window,
+                 int stride, int kept, int smer, int insert_size, const Partition* partition_in,
+                 const uint2* longest, uint32_t count, const int64_t* end, const uint64_t* words,
+                 const uint64_t* ends, uint32_t* hits, int32_t* group, int most,
+                 Candidate* candidates) {
     __shared__ uint64_t all[kBlockWarps];
     const Partition partition = *partition_in;
+    const SketchRules rules = {kmer, sketch, window, stride, kept, smer};
     for (uint32_t i = blockIdx.x; i < count; i += gridDim.x) {
         const uint32_t query = longest[i].x;
         const int64_t first = i ? end[i - 1] : 0;
@@ -333,12 +348,16 @@ extern "C" __global__ void __launch_bounds__(kBlock)
         int32_t* own_group = group + first;
         Candidate* row = candidates + int64_t(query) * most;
         const int64_t bases = int64_t(sizes[queries + query]) + sizes[2 * queries + query];
-        const uint32_t span = span_of(bases, insert_size, stride);
-        const uint64_t* found = words + first;
+        const uint32_t span = span_of(bases, insert_size, rules);
+        const uint64_t *found = words + first, *found_ends = ends + first;
         const auto sorted = [found](uint32_t j) { return uint32_t(found[j]); };
+        const auto last = [found_ends](uint32_t j) { return uint32_t(found_ends[j]); };
         for (uint32_t j = threadIdx.x; j < size; j += kBlock) {
-            const uint32_t own = range_to(sorted, j, span, partition, &own_group[j]);
-            own_hits[j] = own_group[j] < 0 ? 0 : j + 1 - own;
+            own_hits[j] = 0;
+            own_group[j] = -1;
+            if (sorted(j) == kNone) continue;
+            const uint32_t own = range_to(sorted(j), last, j, span, partition, &own_group[j]);
+            if (own_group[j] >= 0) own_hits[j] = j + 1 - own;
         }
         for (int number = 0; number < most; ++number) {
             uint64_t best = 0;
@@ -348,11 +367,16 @@ extern "C" __global__ void __launch_bounds__(kBlock)
             if (best == 0) break;
             const uint32_t top = uint32_t(best >> 32), place = ~uint32_t(best);
             const int32_t chosen = own_group[place];
-            if (threadIdx.x == 0)
-                insert_candidate(row, most,
-                                 candidate_of(sorted(place - top + 1), sorted(place), top,
-                                              partition),
+            if (threadIdx.x == 0) {
+                const uint32_t window = sorted(place);
+                const uint32_t least =
+                    range_begin(window, target_of(partition, window), span, partition);
+                const uint32_t start = first_not_before(
+                    0u, place, [&](uint32_t j) { return sorted(j) < least; });
+                const uint32_t begin = min(sorted(start), last(place + 1 - top));
+                insert_candidate(row, most, candidate_of(begin, window, top, partition),
                                  partition.taxon_of_target);
+            }
             for (uint32_t j = threadIdx.x; j < size; j += kBlock)
                 if (own_group[j] == chosen) own_hits[j] = 0;
         }

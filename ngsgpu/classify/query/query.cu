@@ -18,26 +18,29 @@ constexpr uint32_t kNameTile = 256;  // names that a block copies together
 
 // Find the candidates of queries in a partition.
 //
-// Queries with more than kMost locations get an empty row and are listed in ``longer`` with their
-// numbers of locations, in any order; those with more than kMostOfBlock in ``longest``.
+// Queries with more than kMost locations, or with features that repeat within a range, get an empty
+// row and are listed in ``longer`` with their numbers of locations, in any order; those with more
+// than kMostOfBlock in ``longest``.
 // ``counters``: initially 0. ``sizes`` receives features, then lengths of first, then of second
 // mates, with the first partition.
 //
 // Grid: any (as many as run at once); block: 32 * kQueryWarps, one warp per query. Bytes: the
 // letters (from L2); per feature a sector of directory, entries and locations at random; 16 per
-// candidate. Operations: about 10 per k-mer, 150 to sort 32 of them, n log^2 n for n locations.
+// candidate. Operations: about 60 warp instructions per 32 k-mers, n log^2 n for n locations.
 extern "C" __global__ void __launch_bounds__(32 * kQueryWarps)
     find_candidates(const u8* raw1, const uint32_t* start1, const int32_t* length1, uint32_t first1,
                     const u8* raw2, const uint32_t* start2, const int32_t* length2, uint32_t first2,
                     uint32_t step, uint32_t queries, int kmer, int sketch, int window, int stride,
-                    int kept, int insert_size, const Partition* partition_in, int most,
+                    int kept, int smer, int insert_size, const Partition* partition_in, int most,
                     int is_first, int32_t* sizes, uint32_t* counters, uint2* longer,
                     uint2* longest, Candidate* candidates) {
-    __shared__ uint32_t locations[kQueryWarps][kMost];
+    __shared__ uint32_t locations[kQueryWarps][kMost], all_keys[kQueryWarps][kMostKeys];
     const Partition partition = *partition_in;
     const Mate one = {raw1, start1, length1, first1, step};
     const Mate two = {raw2, start2, length2, first2, raw2 ? step : 0};
+    const SketchRules rules = {kmer, sketch, window, stride, kept, smer};
     const uint32_t lane = threadIdx.x & 31;
+    uint32_t* keys = all_keys[threadIdx.x / 32];
     uint32_t* found = locations[threadIdx.x / 32];
     for (;;) {
         uint32_t begin = lane == 0 ? atomicAdd(counters + kTakenQueries, kTaken) : 0;
@@ -46,18 +49,22 @@ extern "C" __global__ void __launch_bounds__(32 * kQueryWarps)
         const uint32_t end = min(begin + kTaken, queries);
         for (uint32_t query = begin; query < end; ++query) {
             Candidate* row = candidates + int64_t(query) * most;
-            int3 size;
+            const Query own(one, two, query);
+            const uint32_t span = span_of(own.bases(), insert_size, rules);
+            int features;
+            bool repeats = false;
             const uint32_t count = collect_locations(
-                one, two, query, kmer, sketch, window, stride, kept, partition, lane, &size,
-                [found](uint32_t at, const uint32_t* location) {
-                    if (at < kMost) found[at] = *location;
+                own, rules, span, partition, lane, keys, &features,
+                [&](uint32_t at, const Locations& locations, uint32_t i) {
+                    if (at < kMost) found[at] = locations.window(i, partition);
+                    repeats |= at < kMost && locations.joined(i, partition);
                 });
+            repeats = __any_sync(WARP, repeats);
             __syncwarp();
             int written = 0;
-            const uint32_t span = span_of(int64_t(size.y) + size.z, insert_size, stride);
             if (count > kMostOfBlock) {
                 if (lane == 0) longest[atomicAdd(counters + kLongest, 1u)] = {query, count};
-            } else if (count > kMost) {
+            } else if (count > kMost || repeats) {
                 if (lane == 0) longer[atomicAdd(counters + kLonger, 1u)] = {query, count};
             } else if (count > 128) {
                 written = rank_locations<8>(found, count, span, most, partition, is_first, row, lane);
@@ -71,9 +78,9 @@ extern "C" __global__ void __launch_bounds__(32 * kQueryWarps)
             if (is_first) {
                 for (int i = written + int(lane); i < most; i += 32) row[i] = {-1, 0, 0, 0};
                 if (lane == 0) {
-                    sizes[query] = size.x;
-                    sizes[queries + query] = size.y;
-                    sizes[2 * queries + query] = size.z;
+                    sizes[query] = features;
+                    sizes[queries + query] = own.length[0];
+                    sizes[2 * queries + query] = own.length[1];
                 }
             }
             __syncwarp();

@@ -14,6 +14,8 @@ from ngsgpu.classify.sketch.references import windows_of_lengths
 from ngsgpu.device.cuda.kernels import THREADS, KernelModule, grid_of_warps
 
 KERNELS: Final = KernelModule("ngsgpu.classify.sketch", "sketch.cu")
+NULL: Final = np.uint64(0)
+"""For kernels: no array."""
 PAD: Final = 64
 """Bytes after texts and letters that kernels may read."""
 
@@ -23,8 +25,8 @@ class GpuSketches:
     """Features of the windows of pieces of reference sequences.
 
     Attributes:
-        keys: CuPy uint32[windows * sketch], those of a window at the start of its row.
-        counts: CuPy uint8[windows], features of each window.
+        keys: CuPy uint32[features].
+        key_start: CuPy uint32[windows + 1], where those of each window begin.
         piece: CuPy uint32[windows], each one's piece.
         first_window: int64[pieces], its first window here.
         bias: int64[pieces], number of that window in the target.
@@ -33,7 +35,7 @@ class GpuSketches:
     """
 
     keys: Any
-    counts: Any
+    key_start: Any
     piece: Any
     first_window: NDArray[np.int64]
     bias: NDArray[np.int64]
@@ -43,12 +45,12 @@ class GpuSketches:
     @property
     def device(self) -> Any:
         """The GPU that has the arrays, as CuPy's device."""
-        return self.counts.device
+        return self.piece.device
 
     @property
     def windows(self) -> int:
         """Number of windows."""
-        return len(self.counts)
+        return len(self.piece)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +80,7 @@ def sketch_numbers(parameters: SketchParameters) -> tuple[np.int32, ...]:
 def sketch_letters(
     letters: Any, pieces: LetterPieces, parameters: SketchParameters
 ) -> GpuSketches | None:
-    """Sketch pieces on the current GPU; None if there is no window.
+    """Sketch pieces on the current GPU; None if there is no feature. Waits for the stream.
 
     Args:
         letters: CuPy array of the text, uint8.
@@ -93,21 +95,31 @@ def sketch_letters(
     if total == 0:
         return None
     first = ends - windows
-    keys = cupy.empty(total * parameters.sketch, dtype=cupy.uint32)
-    counts = cupy.empty(total, dtype=cupy.uint8)
     piece = cupy.empty(total, dtype=cupy.uint32)
+    key_start = cupy.zeros(total + 1, dtype=cupy.uint32)
     start, length, first_window = cupy.asarray(np.stack([pieces.start, pieces.length, first]))
     blocks = KERNELS.resident_blocks("sketch_sequences", THREADS)
-    KERNELS.launch(
-        "sketch_sequences",
-        (min(blocks, *grid_of_warps(total)),),
-        (THREADS,),
-        (
-            letters, start, length, first_window, np.int64(len(windows)), np.int64(total),
-            *sketch_numbers(parameters), keys, counts, piece,
-        ),
-    )  # fmt: skip
-    return GpuSketches(keys, counts, piece, first, pieces.bias, pieces.target)
+
+    def launch(*results: Any) -> None:
+        KERNELS.launch(
+            "sketch_sequences",
+            (min(blocks, *grid_of_warps(total)),),
+            (THREADS,),
+            (
+                letters, start, length, first_window, np.int64(len(windows)), np.int64(total),
+                *sketch_numbers(parameters), *results,
+            ),
+        )  # fmt: skip
+
+    counts = cupy.empty(total, dtype=cupy.uint32)
+    launch(NULL, NULL, counts, piece)
+    key_start[1:] = cupy.cumsum(counts, dtype=cupy.uint32)
+    features = int(key_start[-1])
+    if features == 0:
+        return None
+    keys = cupy.empty(features, dtype=cupy.uint32)
+    launch(key_start, keys, NULL, NULL)
+    return GpuSketches(keys, key_start, piece, first, pieces.bias, pieces.target)
 
 
 def sketch_unpacked(

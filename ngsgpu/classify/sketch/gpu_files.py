@@ -102,6 +102,8 @@ class _GpuState:
         self.window = 0
         self.carried = 0
         self.stream = cupy.cuda.Stream(non_blocking=True)
+        # Sketching is waited for, but not the text of the next batch, which is on its way.
+        self.sketching = cupy.cuda.Stream(non_blocking=True)
         self.text = [cupy.empty(batch_bytes + PAD, cupy.uint8) for _ in range(_SLOTS)]
         self.letters = [
             cupy.empty(self.head + batch_bytes + PAD, cupy.uint8) for _ in range(_SLOTS)
@@ -288,14 +290,18 @@ class _Run:
         with lane.device:
             pieces, begin = self._pieces(lane, own.batch, places)
             letters = lane.letters[own.slot]
-            sketches = sketch_letters(letters, pieces, self._parameters)
-            if lane.carried > 0:
-                other = lane.letters[(own.slot + 1) % _SLOTS]
-                other[lane.head - lane.carried :].data.copy_from_device_async(
-                    letters[begin:].data, lane.carried, cupy.cuda.Stream.null
-                )
-            if sketches is not None:
-                self.done.append(self._placed(lane, sketches))
+            with lane.sketching:
+                sketches = sketch_letters(letters, pieces, self._parameters)
+                if sketches is not None:
+                    self.done.append(self._placed(lane, sketches))
+                if lane.carried > 0:
+                    other = lane.letters[(own.slot + 1) % _SLOTS]
+                    other[lane.head - lane.carried :].data.copy_from_device_async(
+                        letters[begin:].data, lane.carried, lane.sketching
+                    )
+                sketched = cupy.cuda.Event(disable_timing=True)
+                sketched.record(lane.sketching)
+            cupy.cuda.Stream.null.wait_event(sketched)
         self._advance(int(places[-1]))
 
     def _pieces(

@@ -146,34 +146,49 @@ extern "C" __global__ void __launch_bounds__(kThreads)
     }
 }
 
-// Sketch windows of pieces of reference sequences.
+// Count the features of windows of pieces of reference sequences, or write their keys.
 //
 // Piece i is ``letters[start[i]..start[i] + length[i])`` and has the windows from
-// ``first_window[i]`` up to ``first_window[i + 1]``, ``windows`` in total. Writes the keys of
-// window j that are kept from ``keys[j * sketch]`` on, their number, and the window's piece.
+// ``first_window[i]`` up to ``first_window[i + 1]``, ``windows`` in total. With ``key_start``
+// null, ``counts`` receives each window's number of features and ``piece`` its piece; otherwise
+// the keys of window j are written from ``keys[key_start[j]]`` on.
 //
 // Grid: resident blocks; block: kThreads, one warp per window. Bytes: window / stride in per base,
-// 4 out per feature. Operations: about 600 warp instructions for a window of 127.
+// 4 out per feature. Operations: about 300 warp instructions for a window of 127.
 extern "C" __global__ void __launch_bounds__(kThreads)
     sketch_sequences(const u8* letters, const int64_t* start, const int64_t* length,
                      const int64_t* first_window, int64_t pieces, int64_t windows, int kmer,
-                     int sketch, int window, int stride, int kept, uint32_t* keys, u8* counts,
+                     int sketch, int window, int stride, int kept, int smer,
+                     const uint32_t* key_start, uint32_t* keys, uint32_t* counts,
                      uint32_t* piece) {
+    __shared__ uint32_t gathered[kThreads / 32][kMostKeys];
+    const SketchRules rules = {kmer, sketch, window, stride, kept, smer};
     const uint32_t lane = threadIdx.x & 31;
+    uint32_t* own = gathered[threadIdx.x / 32];
     const int64_t warps = int64_t(gridDim.x) * (kThreads / 32);
     for (int64_t j = (int64_t(blockIdx.x) * kThreads + threadIdx.x) / 32; j < windows; j += warps) {
         const int64_t i = last_not_above(first_window, pieces, j);
         const int64_t begin = (j - first_window[i]) * stride;
         const int bases = int(min(int64_t(window), length[i] - begin));
-        uint32_t own;
-        const int count =
-            sketch_letters(letters + start[i] + begin, bases, kmer, sketch, lane, &own);
-        const uint32_t key = mix32(own);
-        const bool is_own = int(lane) < count && is_kept(key, kept);
-        const uint32_t lanes = __ballot_sync(WARP, is_own);
-        if (is_own) keys[j * sketch + __popc(lanes & ((1u << lane) - 1))] = key;
-        if (lane == 0) {
-            counts[j] = __popc(lanes);
+        const u8* text = letters + start[i] + begin;
+        uint32_t total = 0;
+        for (int at = 0; at < bases - kmer + 1;) {
+            int count;
+            if (smer > 0) {
+                count = add_syncmers(text, bases - kmer + 1, rules, lane, &at, own, 0);
+                count = unique_keys(own, count, lane);
+            } else {
+                count = sketch_keys(text, bases, rules, lane, own);
+                at = bases;
+            }
+            if (key_start != nullptr)
+                for (int k = int(lane); k < count; k += 32)
+                    keys[key_start[j] + total + k] = own[k];
+            total += count;
+            __syncwarp();
+        }
+        if (key_start == nullptr && lane == 0) {
+            counts[j] = total;
             piece[j] = uint32_t(i);
         }
     }

@@ -10,6 +10,16 @@ using u8 = unsigned char;
 constexpr uint32_t kNone = 0xFFFFFFFFu;  // no feature; no k-mer has this hash by definition
 constexpr int kCountBits = 16;  // of an entry: locations; above them the rest of the key
 
+// ``SketchRules`` of params/sketch.py.
+struct SketchRules {
+    int kmer;
+    int sketch;
+    int window;
+    int stride;
+    int kept;
+    int smer;  // 0: the features are those of windows
+};
+
 // Lane's value after sorting the values of a warp, ascending.
 __device__ __forceinline__ uint32_t warp_sort(uint32_t value, uint32_t lane) {
     for (uint32_t size = 2; size <= 32; size *= 2) {
@@ -46,10 +56,10 @@ __device__ __forceinline__ uint32_t add_to_sketch(uint32_t best, uint32_t value,
     return best;
 }
 
-__device__ __forceinline__ int windows_of(int64_t length, int kmer, int window, int stride) {
-    if (length <= window) return length >= kmer;
-    const int64_t full = (length - window) / stride + 1;
-    return int(full) + (length - full * stride >= kmer);
+__device__ __forceinline__ int windows_of(int64_t length, const SketchRules& rules) {
+    if (length <= rules.window) return length >= rules.kmer;
+    const int64_t full = (length - rules.window) / rules.stride + 1;
+    return int(full) + (length - full * rules.stride >= rules.kmer);
 }
 
 // Whether a database has the feature of a key; ``is_kept`` of cpu.py.

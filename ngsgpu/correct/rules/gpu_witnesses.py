@@ -12,6 +12,7 @@ from ngsgpu.align.alignment import quality_weights
 from ngsgpu.correct.rules.witnesses import AskedKmers, nothing_seen
 from ngsgpu.device.arena import room
 from ngsgpu.device.cuda.kernels import THREADS, KernelModule, grid_for
+from ngsgpu.device.memory import usable_cpus
 from ngsgpu.readset.qualities import exact_scores
 
 if TYPE_CHECKING:
@@ -37,6 +38,11 @@ class DeviceAsker:
     def size(self) -> tuple[int, int, bool]:
         """See ``Asker``."""
         return self.reads.reads, self.reads.bases, self.reads.paired
+
+    @property
+    def threads(self) -> int:
+        """See ``Asker``."""
+        return usable_cpus()
 
     @property
     def kmers_at_a_time(self) -> int:

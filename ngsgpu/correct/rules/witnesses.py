@@ -14,6 +14,7 @@ Bases without witnesses are left to ``one_strain``.
 
 from __future__ import annotations
 
+import logging
 from typing import Final, NamedTuple, Protocol
 
 import numpy as np
@@ -30,11 +31,21 @@ from ngsgpu.correct.workspace import (
     OF_RARE_SURELY,
 )
 from ngsgpu.jit import njit
+from ngsgpu.pool import map_all
 from ngsgpu.readset.fill import NONE, kmer_length, make_table, slot_of
 from ngsgpu.sequence.kmers import distinct
 
+logger = logging.getLogger("ngsgpu")
+
 MIXED: Final = 100
 """In a run whose reads are asked, at least one in this many has a rare allele."""
+
+MOST_LOOKED_AT: Final = 1 << 51
+"""Of the reads times the bases that they are asked about. All reads are looked through for every
+four million k-mers, so the work grows with the square of a run's size; where it would be more, as
+in a genome as large as the human one, whose repeats look like rare strains, none are asked."""
+
+_READS_AT_ONCE: Final = 1 << 20
 
 LONGER: Final = 2
 """Bases by which a k-mer is longer than those that find the neighbours of unknown bases: it must
@@ -88,6 +99,10 @@ class Asker(Protocol):
     @property
     def size(self) -> tuple[int, int, bool]:
         """Numbers of reads and of bases, and whether mates follow each other."""
+
+    @property
+    def threads(self) -> int:
+        """How many threads work on the host."""
 
     @property
     def kmers_at_a_time(self) -> int:
@@ -152,7 +167,7 @@ def keep_witnessed(
     reads, bases, paired = asker.size
     if MIXED * int(np.count_nonzero(classes & OF_RARE_STRAIN)) < max(1, reads):
         return
-    owner, places = _asked(start, count, edits, classes, paired)
+    owner, places = _asked(asker, start, count, edits, classes)
     if len(owner) == 0:
         return
     k = min(31, kmer_length(bases) + LONGER)
@@ -176,22 +191,47 @@ def keep_witnessed(
 
 
 def _asked(
+    asker: Asker,
     start: NDArray[np.int64],
     count: NDArray[np.uint16],
     edits: NDArray[np.uint32],
     classes: NDArray[np.uint8],
-    paired: bool,
 ) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
     """Reads and places of the edits that all reads are asked about.
 
     They are those of fragments that are of a rare strain, or have a good one that may show it.
     """
+    paired = asker.size[2]
     fragments = np.zeros((len(count) >> paired) + 1, dtype=np.bool_)
-    mark_fragments(start, count, edits, classes, int(paired), fragments)
+    parts = [
+        slice(first, min(first + _READS_AT_ONCE, len(count)))
+        for first in range(0, len(count), _READS_AT_ONCE)
+    ]
+
+    def mark(part: slice) -> None:
+        marked = fragments[part.start >> paired :]
+        mark_fragments(start[part], count[part], edits, classes[part], int(paired), marked)
+
+    def look(part: slice, owner: NDArray[np.uint32], places: NDArray[np.int64]) -> int:
+        marked = fragments[part.start >> paired :]
+        found = list_asked(start[part], count[part], edits, int(paired), marked, owner, places)
+        owner += np.uint32(part.start)
+        return found
+
     nothing = np.zeros(0, dtype=np.uint32), np.zeros(0, dtype=np.int64)
-    found = list_asked(start, count, edits, int(paired), fragments, *nothing)
-    owner, places = np.empty(found, dtype=np.uint32), np.empty(found, dtype=np.int64)
-    list_asked(start, count, edits, int(paired), fragments, owner, places)
+    map_all(asker.threads, mark, parts, name="mark")
+    sizes = map_all(asker.threads, lambda part: look(part, *nothing), parts, name="look")
+    if len(count) * sum(sizes) > MOST_LOOKED_AT:
+        logger.info("too many bases (%s) to look for witnesses of each", f"{sum(sizes):,}")
+        return nothing
+    ends = np.cumsum(sizes)
+    owner, places = np.empty(sum(sizes), dtype=np.uint32), np.empty(sum(sizes), dtype=np.int64)
+
+    def write(number: int) -> None:
+        own = slice(ends[number] - sizes[number], ends[number])
+        look(parts[number], owner[own], places[own])
+
+    map_all(asker.threads, write, range(len(parts)), name="write")
     return owner, places
 
 

@@ -65,9 +65,14 @@ class Checkpoints:
         self.places = [Checkpoint(0, 0, None)]
         self._are_complete = True
 
+    @property
+    def next(self) -> int:
+        """Place in the text from which on another one is wanted."""
+        return self.places[-1].text + SPACING
+
     def wants(self, text: int) -> bool:
         """Whether a place would be noted, by its place in the text."""
-        return self._are_complete and text - self.places[-1].text >= SPACING
+        return self._are_complete and text >= self.next
 
     def note(self, bit: int, text: int, window: bytes | NDArray[np.uint8] | None) -> None:
         """Note a place that is wanted; the window as ``Checkpoint``'s, but not compressed."""

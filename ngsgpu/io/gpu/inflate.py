@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -97,6 +97,20 @@ class _Measured:
     whole: bool
 
 
+class Places(NamedTuple):
+    """Where chunks begin.
+
+    Attributes:
+        bits: int64[chunks], of the file.
+        offsets: int64[chunks], of the text.
+        are_members: bool[chunks], whether a member's header is there rather than a block.
+    """
+
+    bits: NDArray[np.int64]
+    offsets: NDArray[np.int64]
+    are_members: NDArray[np.bool_]
+
+
 class Inflater:
     """Inflates one file on the current GPU and stream, batch by batch.
 
@@ -104,14 +118,14 @@ class Inflater:
         batch_bytes: most compressed bytes that are added at a time.
 
     Attributes:
-        places: of the chunks that ``inflate`` has made text of: bit of the file, place in that
-            text, and whether a member's header is there rather than a block.
+        places: where the chunks begin that ``inflate`` has made text of.
     """
 
     def __init__(self, batch_bytes: int) -> None:
         import cupy
 
-        self.places: list[tuple[int, int, bool]] = []
+        none = np.empty(0, dtype=np.int64)
+        self.places = Places(none, none, none.astype(bool))
         self._passed = 0
 
         self._batch_bytes = batch_bytes
@@ -167,10 +181,8 @@ class Inflater:
         if size:
             self._decode(found, text)
         self._check(found, text)
-        self.places = [
-            (8 * self._passed + int(start & ~_MEMBER), offset, bool(start & _MEMBER))
-            for start, offset in zip(found.places, found.offsets[:-1].tolist(), strict=True)
-        ]
+        bits = (found.places & ~_MEMBER).astype(np.int64) + 8 * self._passed
+        self.places = Places(bits, found.offsets[:-1], (found.places & _MEMBER) != 0)
         self._keep_from(found.end)
         return size, not found.whole
 

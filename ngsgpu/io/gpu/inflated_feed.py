@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import queue
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final, TypeVar
 
@@ -30,7 +30,14 @@ from ngsgpu.io.gpu.feed import (
     end_of_content,
     pinned_chunk,
 )
-from ngsgpu.io.gpu.inflate import WINDOW, Inflater, NotForGpuError, inflating_bytes, text_room
+from ngsgpu.io.gpu.inflate import (
+    WINDOW,
+    Inflater,
+    NotForGpuError,
+    Places,
+    inflating_bytes,
+    text_room,
+)
 from ngsgpu.io.paths import changed, identify
 
 _LOG = logging.getLogger("ngsgpu")
@@ -254,17 +261,17 @@ class InflatedFeed:
             for text in texts:
                 text.retire()
 
-    def _note(self, places: Sequence[tuple[int, int, bool]], text: Any) -> None:
+    def _note(self, places: Places, text: Any) -> None:
         """Note places of a text on the device from which on the file can be read again."""
         import cupy
 
         assert self._checkpoints is not None
-        for bit, offset, is_member in places:
-            if not self._checkpoints.wants(self._offset + offset):
-                continue
-            if is_member or offset >= WINDOW:
-                window = None if is_member else cupy.asnumpy(text[offset - WINDOW : offset])
-                self._checkpoints.note(bit, self._offset + offset, window)
+        usable = places.are_members | (places.offsets >= WINDOW)
+        bits, offsets, are_members = (own[usable] for own in places)
+        while (at := int(offsets.searchsorted(self._checkpoints.next - self._offset))) < len(bits):
+            offset = int(offsets[at])
+            window = None if are_members[at] else cupy.asnumpy(text[offset - WINDOW : offset])
+            self._checkpoints.note(int(bits[at]), self._offset + offset, window)
 
     def checkpoints(self, size: int) -> tuple[Checkpoint, ...]:
         """See ``Feed``."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Final
 
 import numpy as np
 
@@ -69,9 +71,22 @@ class Encoder:
         self._sizes.append((len(done[-1]), size))
 
 
+class _Joined(threading.local):
+    """Memory of a thread: new memory for each piece would cost more than filling it."""
+
+    buffer = np.empty(0, dtype=np.uint8)
+
+
+_JOINED: Final = _Joined()
+
+
 def _packed(packing: Packing, parts: list[memoryview], level: int) -> bytes | memoryview:
     """A piece, compressed. Its parts are joined here, where other threads of Python go on."""
     if len(parts) == 1:
         return packing.pack(parts[0], level)
-    joined = np.concatenate([np.frombuffer(part, dtype=np.uint8) for part in parts])
-    return packing.pack(joined.data, level)
+    size = sum(map(len, parts))
+    if len(_JOINED.buffer) < size:
+        _JOINED.buffer = np.empty(size, dtype=np.uint8)
+    whole = _JOINED.buffer[:size]
+    np.concatenate([np.frombuffer(part, dtype=np.uint8) for part in parts], out=whole)
+    return packing.pack(whole.data, level)

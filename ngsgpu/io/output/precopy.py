@@ -1,9 +1,9 @@
 """Copies inputs to their plain outputs in the background, so that only edits remain.
 
 Correction on a GPU leaves the CPU cores idle for a while; an output has the size of its input and
-most of its bytes. Inputs are plain files, or text that was inflated and kept in memory. Outputs in
-memory are mapped by eight threads and more: Linux lets only one at a time write to a file, but
-several copy to its pages.
+most of its bytes. Inputs are plain files, text that was inflated and kept in memory, or gzip files
+that can be inflated from many places. Outputs in memory are mapped by eight threads and more: Linux
+lets only one at a time write to a file, but several copy to its pages.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import threading
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
+from itertools import pairwise
 from operator import itemgetter
 from typing import Any, Final, Self
 
@@ -90,9 +91,11 @@ class Precopy:
             reader = open_again(layout, threads=1)
             self._open.callback(reader.close)
             size = _MAPPED_AT_ONCE if index in self._mapped else COPIED_AT_ONCE
-            for start in range(0, layout.size, size):
-                end = min(start + size, layout.size)
-                parts.append((start, end, reader, index, place))
+            # Whoever inflates does so from one place to the next.
+            places = [own.text for own in layout.checkpoints] or [*range(0, layout.size, size)]
+            for start, end in pairwise([*places, layout.size]):
+                if start < end:
+                    parts.append((start, end, reader, index, place))
         # All outputs at the same time, as a file is written by one thread at a time.
         for start, end, reader, index, place in sorted(parts, key=itemgetter(0)):
             self._tasks.append(pool.submit(self._copy, reader, index, start, end, place))

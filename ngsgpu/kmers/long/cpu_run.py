@@ -292,7 +292,7 @@ class LongCounter(Counter):
     def _write_run(self, counted: list[Starts], rows: NDArray[np.uint64]) -> None:
         parts = self._sorted(counted, rows)
         count_type = self.parameters.count_type
-        self.runs.append(write_run(self.folder, len(self.runs), parts, count_type))
+        self.runs.append(write_run(self.folder, len(self.runs), parts, count_type, len(rows)))
 
     def _joined(self) -> Counts:
         """The sums of all runs, in order."""

@@ -284,6 +284,7 @@ _EXTENSION: Final = {
 }
 _DATABASE: Final = {
     "database.parameters.sketch.kmer": "k = {}",
+    "database.parameters.sketch.smer": "closed syncmers of s = {}",
     "database.parameters.sketch.sketch": "{} features a sketch",
     "database.parameters.sketch.window": "windows of {} bases",
 }

@@ -53,20 +53,39 @@ def windows(sequence: str, parameters: SketchParameters) -> list[str]:
     return [window for window in found if len(window) >= parameters.kmer]
 
 
+def canonical(kmer: str) -> int:
+    turned = kmer[::-1].translate(str.maketrans("ACGT", "TGCA"))
+    return min(int("".join(str("ACGT".index(base)) for base in text), 4) for text in (kmer, turned))
+
+
+def is_syncmer(kmer: str, smer: int) -> bool:
+    ranks = [hash32(canonical(kmer[start : start + smer])) for start in range(len(kmer) - smer + 1)]
+    return ranks[0] < min(ranks[1:]) or ranks[-1] < min(ranks[:-1])
+
+
 @lru_cache(maxsize=1 << 16)
 def sketch(window: str, parameters: SketchParameters) -> tuple[int, ...]:
-    hashes = set()
+    """The features of a window, each once."""
+    hashes = {}
     for start in range(len(window) - parameters.kmer + 1):
         kmer = window[start : start + parameters.kmer].upper()
-        if set(kmer) <= set("ACGT"):
-            turned = kmer[::-1].translate(str.maketrans("ACGT", "TGCA"))
-            number = min(
-                int("".join(str("ACGT".index(base)) for base in text), 4) for text in (kmer, turned)
-            )
-            hashes.add(hash32(number))
-    smallest = sorted(hashes - {0xFFFFFFFF})[: parameters.sketch]
+        if set(kmer) <= set("ACGT") and (
+            parameters.sketch is not None or is_syncmer(kmer, parameters.smer)
+        ):
+            hashes[hash32(canonical(kmer))] = None
+    chosen = list(hashes)
+    if parameters.sketch is not None:
+        chosen = sorted(hashes.keys() - {0xFFFFFFFF})[: parameters.sketch]
     kept = Fraction(parameters.fraction) * (1 << 16)
-    return tuple(feature for feature in smallest if hash32(feature) % (1 << 16) < kept)
+    return tuple(feature for feature in chosen if hash32(feature) % (1 << 16) < kept)
+
+
+def is_end_of_run(place: tuple[int, int], places: list[tuple[int, int]], span: int) -> bool:
+    """Whether a feature is not found in the windows before a place, or in those after it."""
+    window, number = place
+    others = [at for at, other in places if other == number]
+    before = any(window - span < at < window for at in others)
+    return not (before and any(window < at < window + span for at in others))
 
 
 @dataclass
@@ -88,6 +107,8 @@ class Oracle:
             self.locations[feature] = found[: self.max_locations]
 
     def features(self, mates: list[str]) -> list[int]:
+        if self.sketch.sketch is None:
+            return list(dict.fromkeys(each for mate in mates for each in sketch(mate, self.sketch)))
         return [
             feature
             for mate in mates
@@ -98,30 +119,46 @@ class Oracle:
     def shared(self, mates: list[str], hits: int) -> Fraction:
         """The fraction of k-mers shared with a reference sequence that is hit so often."""
         kmers = sum(max(len(mate) - self.sketch.kmer + 1, 0) for mate in mates)
-        in_window = min(self.sketch.sketch, self.sketch.window - self.sketch.kmer + 1)
+        if self.sketch.sketch is None:
+            density = Fraction(2, self.sketch.kmer - self.sketch.smer + 1)
+        else:
+            in_window = min(self.sketch.sketch, self.sketch.window - self.sketch.kmer + 1)
+            density = Fraction(in_window, self.sketch.stride)
         fraction = Fraction(self.sketch.fraction)
-        expected = fraction * Fraction(kmers * in_window, self.sketch.stride)
+        expected = fraction * kmers * density
         return (hits - fraction) / max(expected - fraction, fraction)
+
+    def span(self, bases: int) -> int:
+        """Windows in which this many bases can begin, wherever they are."""
+        if self.sketch.sketch is not None:
+            return 2 + bases // self.sketch.stride
+        starts = range(self.sketch.stride)
+        kmers = max(bases - self.sketch.kmer + 1, 1)
+        return max((start + kmers - 1) // self.sketch.stride + 1 for start in starts)
 
     def candidates(
         self, mates: list[str], parameters: QueryParameters
     ) -> list[tuple[int, int, int, int]]:
         """(target, hits, first window, last window) of the best ones, best first."""
-        features = self.features(mates)
-        found: dict[int, list[int]] = {}
-        for feature in features:
+        found: dict[int, list[tuple[int, int]]] = {}
+        for number, feature in enumerate(self.features(mates)):
             for target, window in self.locations.get(feature, []):
-                found.setdefault(target, []).append(window)
+                found.setdefault(target, []).append((window, number))
         insert = parameters.insert_size if len(mates) == 2 else 0
-        span = 2 + max(sum(map(len, mates)), insert) // self.sketch.stride
+        span = self.span(max(sum(map(len, mates)), insert))
         best = []
         for target in sorted(found):
             own = sorted(found[target])
             top = (0, 0, 0)
-            for last in range(len(own)):
-                inside = [window for window in own[: last + 1] if own[last] - window < span]
-                if len(inside) > top[0]:
-                    top = (len(inside), inside[0], own[last])
+            shown = [each for each in own if self.sketch.sketch or is_end_of_run(each, own, span)]
+            for last, _ in own:
+                inside = [each for each in own if last - span < each[0] <= last]
+                hits = len(inside)
+                if self.sketch.sketch is None:
+                    hits = len({number for _, number in inside})
+                if hits > top[0]:
+                    first = min(window for window, _ in shown if last - span < window)
+                    top = (hits, first, last)
             best.append((target, *top))
         best.sort(key=lambda candidate: (-candidate[1], candidate[0]))
         if parameters.lowest == "sequence":

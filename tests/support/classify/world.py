@@ -9,7 +9,8 @@ from pathlib import Path
 from ngsgpu.classify.params import SketchParameters
 from tests.support.classify.oracle import Oracle
 
-SKETCH = SketchParameters(kmer=10, sketch=8, window=60, stride=51)
+SKETCH = SketchParameters(kmer=10, stride=51, smer=4)
+WINDOWS = SketchParameters(kmer=10, sketch=8, window=60, stride=51)
 
 # taxid, parent, rank, name
 NODES = (

@@ -17,6 +17,13 @@ BUCKET_START: Final = np.uint32(1 << 31)
 NEAR_START: Final = np.uint32(1 << 31)
 
 
+def slot_of_key(tables: TableArrays, table: int, key: np.uint64, read: int) -> int:
+    """Entry of a read of a key in a table; -1 where the read is alone in its bucket."""
+    cell = int(key) >> tables.below
+    first, last = tables.cells[table, cell : cell + 2].tolist()
+    return int(cpu.find_slot(tables, table, first, last, read))
+
+
 def find_slots(
     reads: ReadArrays, tables: TableArrays, k: int, rows: NDArray[Any]
 ) -> NDArray[np.uint32]:
@@ -36,8 +43,7 @@ def find_slots(
         for table in range(len(tables.ids) if kmers else 0):
             number = np.uint64(tables.first_function + table)
             smallest = np.uint64(cpu.smallest_hash(spaces[0], kmers, number))
-            key = smallest & np.uint64(cpu.key_mask(k))
-            slot = cpu.find_slot(tables, table, key, read)
+            slot = slot_of_key(tables, table, smallest & np.uint64(cpu.key_mask(k)), read)
             if slot >= 0:
                 begin = slot
                 while tables.ids[table, begin] < BUCKET_START:

@@ -20,8 +20,8 @@ process NGSGPU_DBBUILD {
     script:
     // Further options, which docs/options.md explains:
     // --partitions N, --partition-memory SIZE, --source KIND, --kmer K, --sketch N, --window N,
-    // --stride N, --fraction F, --max-locations N|all, --remove-overfull, --ambiguous-rank RANK,
-    // --max-taxa N, --max-size SIZE, --quiet
+    // --stride N, --fraction F, --smer S, --max-locations N|all, --remove-overfull,
+    // --ambiguous-rank RANK, --max-taxa N, --max-size SIZE, --quiet
     def args = task.ext.args ?: ''
     def prefix = task.ext.prefix ?: "${meta.id}"
     def taxonomy_file = taxonomy ? "--taxonomy ${taxonomy}" : ''
