@@ -15,16 +15,7 @@ from typing import Any, Final
 ROOT: Final = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from scripts.charts import (  # noqa: E402
-    accuracy,
-    chain,
-    contigs,
-    density,
-    forms,
-    human,
-    others,
-    pipeline,
-)
+from scripts.charts import accuracy, chain, contigs, density, forms, human, others, pipeline  # noqa: E402
 from scripts.made import write_or_check  # noqa: E402
 
 
