@@ -24,6 +24,12 @@ TOO_MANY_FOUND: Final = 4
 NOTHING_LEFT: Final = 4
 """Exit status of a whole run that kept none of its reads, all of which it looked at."""
 
+
+def install_extra(name: str) -> str:
+    """How to install an extra: from the clone, since no package index has ngsgpu."""
+    return f"pip install '.[{name}]' in the clone of ngsgpu"
+
+
 _CAUSES: Final = {
     errno.ENOSPC: ("the disk is full", "free some space or write elsewhere"),
     errno.EDQUOT: ("the disk quota is used up", "free some space or write elsewhere"),

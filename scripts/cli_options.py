@@ -16,6 +16,7 @@ from pathlib import Path
 
 from ngsgpu.cli import app
 from ngsgpu.cli.adapter import Command, Group, commands_below
+from ngsgpu.cli.help import EXAMPLE
 from ngsgpu.declared.parameters import Parameter
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -27,7 +28,6 @@ DOCS = ROOT / "docs"
 TABLE = re.compile(
     r"(?<=<!-- options of ngsgpu )([a-z -]+?)( -->\n).*?(?=<!-- end of options -->)", re.DOTALL
 )
-EXAMPLE = re.compile(r"(?:(\w[\w ]*):)?\s{2,}(ngsgpu .*)")
 CODE = re.compile(r"`[^`]*`|(?<![\w-])--?[A-Za-z][\w-]*")
 """What is code in a help: what is marked so, with all that is in it, and options."""
 OPENING = """# Options of all commands

@@ -15,7 +15,7 @@ from typing import Any, Final
 ROOT: Final = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from scripts.charts import accuracy, chain, contigs, density, forms, human, others  # noqa: E402
+from scripts.charts import accuracy, chain, contigs, density, forms, human, others, pipeline  # noqa: E402
 from scripts.made import write_or_check  # noqa: E402
 
 
@@ -32,6 +32,7 @@ def charts() -> dict[Path, str]:
         "density": density.draw(_result(density.RESULT)),
         "forms": forms.draw(_result(forms.RESULT)),
         "others": others.draw({name: _result(name) for name in others.RESULTS}),
+        "pipeline": pipeline.draw(),
     }
     if found := sorted((ROOT / "benchmarks/results").glob(f"*{human.SUFFIX}.json")):
         drawn["human"] = human.draw(_result(found[-1].stem))

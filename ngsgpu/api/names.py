@@ -9,7 +9,7 @@ from typing import Any
 from ngsgpu.api.files import Closing
 from ngsgpu.api.record import Record
 from ngsgpu.api.runs import Folder
-from ngsgpu.errors import InputError, UsageError
+from ngsgpu.errors import InputError, UsageError, install_extra
 from ngsgpu.io.text.reader import read_batches
 
 
@@ -32,9 +32,7 @@ class NamedSequences(Closing, Mapping[str, Record]):
         try:
             import pyfastx
         except ImportError as error:
-            raise UsageError(
-                "sequences by name need pyfastx; install it: pip install 'ngsgpu[names]'"
-            ) from error
+            raise UsageError(f"sequences by name need pyfastx; {install_extra('names')}") from error
         records, self._fastq = 0, False
         for batch in read_batches(path, threads=threads, phred_offset=33):
             records += len(batch)

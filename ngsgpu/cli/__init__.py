@@ -28,77 +28,104 @@ import click
 from ngsgpu._version import __version__
 from ngsgpu.cli import standard
 from ngsgpu.cli.adapter import Entry, Group, as_typed
+from ngsgpu.cli.hints import one_line
 from ngsgpu.cli.options import WORDS
 from ngsgpu.ending import Terminated, handle_termination, leave, message_of, status_of
 from ngsgpu.errors import OUT_OF_MEMORY, NgsgpuError, NoReaderError, is_out_of_memory
 
+_GROUPS: Final[dict[str, dict[str, tuple[str, str]]]] = {
+    "Clean reads": {
+        "trim": (
+            "stages.trim:trim",
+            "Trim adapters and poor ends of reads, and leave out poor reads.",
+        ),
+        "deplete": (
+            "stages.deplete:deplete",
+            "Take the reads of a host (human, for example) out of FASTQ files.",
+        ),
+        "deplete-index": (
+            "stages.deplete:deplete_index",
+            "Index the genome of a host for ngsgpu deplete.",
+        ),
+        "deplete-index union": (
+            "stages.deplete:union",
+            "Index the k-mers that are in any of several indexes.",
+        ),
+        "deplete-index diff": (
+            "stages.deplete:diff",
+            "Index the k-mers of the first index that are in none of the others.",
+        ),
+        "deplete-index intersect": (
+            "stages.deplete:intersect",
+            "Index the k-mers that are in all of several indexes.",
+        ),
+        "deplete-index info": ("stages.deplete:info", "Show what an index holds."),
+        "adapters": (
+            "stages.adapters:adapters",
+            "Check reads, and look for adapters and tails of G in a sample of them.",
+        ),
+        "run": (".chains.command:run", "Run several steps over the same reads, in one process."),
+    },
+    "Correct and join reads": {
+        "correct": ("stages.correct:correct", "Correct substitution errors in Illumina reads."),
+        "merge": ("stages.merge:merge", "Merge overlapping read pairs."),
+        "extend": ("stages.extend:extend", "Extend read pairs to long reads (CAREx)."),
+    },
+    "Classify reads": {
+        "classify": (
+            "classification.classify:classify",
+            "Classify reads by the minhash features they share with reference sequences "
+            "(MetaCache).",
+        ),
+        "classify-merge": (
+            "classification.classify:classify_merge",
+            "Classify the reads of a sample from the candidates of all partitions.",
+        ),
+        "classify-table": (
+            "classification.classify:classify_table",
+            "Merge the Kraken-style reports of several samples into tables of taxa by samples.",
+        ),
+        "extract": (
+            "classification.extract:extract",
+            "Write the reads of taxa, by the calls of a classification.",
+        ),
+        "db": ("classification.db:COMMANDS", "Build and inspect classification databases."),
+    },
+    "Count k-mers and assemble": {
+        "assemble": ("stages.assemble:assemble", "Assemble the reads of an isolate into contigs."),
+        "unitigs": (
+            "stages.unitigs:unitigs",
+            "Compact the de Bruijn graph of reads or genomes into unitigs.",
+        ),
+        "kmers": ("stages.kmers:COMMANDS", "Count k-mers, and use the counts."),
+        "index": ("stages.index:COMMANDS", "Index references, and find exact matches in them."),
+    },
+    "Evaluate and report": {
+        "report": ("studies.report:report", "Write a self-contained HTML report of a study."),
+        "evaluate": ("studies.evaluate:COMMANDS", "Compare results with the truth."),
+        "train": (
+            "studies.train:COMMANDS",
+            "Train the forests of ngsgpu correct --model on simulated reads.",
+        ),
+        "workflow": ("studies.workflow:COMMANDS", "Begin a study with the Snakemake workflow."),
+    },
+    "Set up the machine": {
+        "doctor": (
+            "machine.doctor:doctor",
+            "Check the installation and the hardware, and explain how to fix problems.",
+        ),
+        "compile": (
+            "machine.compile:compile",
+            "Compile the kernels before they are needed, as for a container image.",
+        ),
+        "gpu": ("machine.gpu:COMMANDS", "List GPUs and lease them to programs."),
+    },
+}
+
 COMMANDS: Final = {
-    "run": Entry(".chains.command:run", "Run several steps over the same reads, in one process."),
-    "trim": Entry(
-        "stages.trim:trim", "Trim adapters and poor ends of reads, and leave out poor reads."
-    ),
-    "correct": Entry("stages.correct:correct", "Correct substitution errors in Illumina reads."),
-    "extend": Entry("stages.extend:extend", "Extend read pairs to long reads (CAREx)."),
-    "merge": Entry("stages.merge:merge", "Merge overlapping read pairs."),
-    "deplete": Entry(
-        "stages.deplete:deplete",
-        "Take the reads of a host (human, for example) out of FASTQ files.",
-    ),
-    "deplete-index": Entry(
-        "stages.deplete:deplete_index", "Index the genome of a host for ngsgpu deplete."
-    ),
-    "deplete-index union": Entry(
-        "stages.deplete:union", "Index the k-mers that are in any of several indexes."
-    ),
-    "deplete-index diff": Entry(
-        "stages.deplete:diff", "Index the k-mers of the first index that are in none of the others."
-    ),
-    "deplete-index intersect": Entry(
-        "stages.deplete:intersect", "Index the k-mers that are in all of several indexes."
-    ),
-    "deplete-index info": Entry("stages.deplete:info", "Show what an index holds."),
-    "adapters": Entry(
-        "stages.adapters:adapters",
-        "Check reads, and look for adapters and tails of G in a sample of them.",
-    ),
-    "unitigs": Entry(
-        "stages.unitigs:unitigs", "Compact the de Bruijn graph of reads or genomes into unitigs."
-    ),
-    "assemble": Entry("stages.assemble:assemble", "Assemble the reads of an isolate into contigs."),
-    "classify": Entry(
-        "classification.classify:classify",
-        "Classify reads by the minhash features they share with reference sequences (MetaCache).",
-    ),
-    "classify-merge": Entry(
-        "classification.classify:classify_merge",
-        "Classify the reads of a sample from the candidates of all partitions.",
-    ),
-    "classify-table": Entry(
-        "classification.classify:classify_table",
-        "Merge the Kraken-style reports of several samples into tables of taxa by samples.",
-    ),
-    "extract": Entry(
-        "classification.extract:extract",
-        "Write the reads of taxa, by the calls of a classification.",
-    ),
-    "report": Entry("studies.report:report", "Write a self-contained HTML report of a study."),
-    "doctor": Entry(
-        "machine.doctor:doctor",
-        "Check the installation and the hardware, and explain how to fix problems.",
-    ),
-    "compile": Entry(
-        "machine.compile:compile",
-        "Compile the kernels before they are needed, as for a container image.",
-    ),
-    "db": Entry("classification.db:COMMANDS", "Build and inspect classification databases."),
-    "evaluate": Entry("studies.evaluate:COMMANDS", "Compare results with the truth."),
-    "gpu": Entry("machine.gpu:COMMANDS", "List GPUs and lease them to programs."),
-    "index": Entry("stages.index:COMMANDS", "Index references, and find exact matches in them."),
-    "kmers": Entry("stages.kmers:COMMANDS", "Count k-mers, and use the counts."),
-    "train": Entry(
-        "studies.train:COMMANDS", "Train the forests of ngsgpu correct --model on simulated reads."
-    ),
-    "workflow": Entry("studies.workflow:COMMANDS", "Begin a study with the Snakemake workflow."),
+    name: Entry(place, summary, group)
+    for group, commands in _GROUPS.items()
+    for name, (place, summary) in commands.items()
 }
 """All commands and groups of them, in the order of the help."""
 
@@ -189,9 +216,12 @@ def main(arguments: list[str] | None = None) -> int:
         return status_of(error.number)
     except BrokenPipeError:
         return _without_reader()
-    except click.ClickException as error:
+    except click.exceptions.NoArgsIsHelpError as error:
         error.show()
-        return int(error.exit_code)
+        return error.exit_code
+    except click.ClickException as error:
+        standard.say_error(one_line(error, sys.argv[1:] if arguments is None else arguments))
+        return error.exit_code
     except (MemoryError, OSError, ValueError, OverflowError, ImportError, RuntimeError) as error:
         return _unforeseen(error)
     return status

@@ -19,6 +19,8 @@ from typing import Any, Final, NamedTuple
 import click
 
 from ngsgpu.cli.files import checked_files, reads_cram
+from ngsgpu.cli.help import WIDTH, Context, write_commands, write_options, write_text
+from ngsgpu.cli.hints import no_command
 from ngsgpu.cli.options import WORDS
 from ngsgpu.declared.numbers import decimal_number, whole_number
 from ngsgpu.declared.options import Option
@@ -31,7 +33,7 @@ from ngsgpu.lazy import registered
 SETTINGS: Final[dict[str, Any]] = {
     "help_option_names": ["-h", "--help"],
     "show_default": True,
-    "max_content_width": 80,
+    "max_content_width": WIDTH,
 }
 
 _LARGEST: Final = {"threads": 4096, "seed": 2**63 - 1}
@@ -59,10 +61,12 @@ class Entry(NamedTuple):
             others below ``ngsgpu.cli``; of a group ``module:COMMANDS``, a mapping of names to
             functions.
         summary: the first line of its help.
+        group: heading under which it is listed.
     """
 
     place: str
     summary: str
+    group: str = "Commands"
 
     def load(self, name: str) -> Command | Group:
         """Import it."""
@@ -82,6 +86,8 @@ class Group(click.Group):
         registry: group of entry points by which other packages add functions; empty: none.
         settings: for ``click.Group``.
     """
+
+    context_class = Context
 
     def __init__(
         self, entries: Mapping[str, Command | Entry], *, registry: str = "", **settings: Any
@@ -129,18 +135,21 @@ class Group(click.Group):
         name = " ".join(args[:2])
         if name in self.entries and len(args) > 1:
             return name, self.get_command(ctx, name), args[2:]
+        if args[0][:1] != "-" and self.get_command(ctx, args[0]) is None:
+            raise UsageError(no_command(ctx.command_path, args[0], self.list_commands(ctx)))
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands without loading them."""
-        entries = {**self.entries, **self.others}
-        limit = formatter.width - 6 - max(map(len, entries))
-        rows = [
-            (name, found.summary if isinstance(found, Entry) else found.get_short_help_str(limit))
-            for name, found in entries.items()
-        ]
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, _shortened(text, limit)) for name, text in rows])
+        groups: dict[str, dict[str, str]] = {}
+        for name, found in {**self.entries, **self.others}.items():
+            if isinstance(found, Entry):
+                groups.setdefault(found.group, {})[name] = found.summary
+            else:
+                heading = "Of other packages" if name in self.others else "Commands"
+                first = (found.help or "").partition("\n\n")[0]
+                groups.setdefault(heading, {})[name] = " ".join(first.split())
+        write_commands(groups, formatter)
 
 
 def commands_below(group: Group, name: str = "") -> Iterator[tuple[str, Command | Group]]:
@@ -164,6 +173,8 @@ class Command(click.Command):
         function: what it does; its docstring is the help.
         group: name of the group it is in.
     """
+
+    context_class = Context
 
     def __init__(self, name: str, function: Callable[..., Any], group: str = "") -> None:
         self.function = function
@@ -194,13 +205,17 @@ class Command(click.Command):
                     raise UsageError(text)
         return super().parse_args(ctx, args)
 
+    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the description, and examples as they are typed."""
+        write_text(self.help or "", formatter)
+
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the help of arguments, then that of options."""
+        """Write the help of arguments, then that of options, in groups."""
         own = [parameter for parameter in self.params if isinstance(parameter, Argument)]
         if rows := [parameter.summary_record() for parameter in own if parameter.summary]:
             with formatter.section("Arguments"):
                 formatter.write_dl(rows)
-        super().format_options(ctx, formatter)
+        write_options(self.parameters, self.get_params(ctx), ctx, formatter)
 
     def prepare(self, words: Iterable[str]) -> click.Context:
         """Check the words of a run, except for its files; ``invoke`` runs what it gives back.
@@ -378,14 +393,6 @@ def _check(parameter: Parameter, value: Any) -> None:
     largest = _LARGEST.get(parameter.name, _LARGEST_USUAL)
     if isinstance(value, int | float) and not abs(value) <= largest:
         raise UsageError(f"`{parameter.name}` must be at most {largest}, not {value}")
-
-
-def _shortened(text: str, limit: int) -> str:
-    """The first sentence of a text, cut to a length at a space."""
-    text = text.removesuffix(".") + "."
-    if len(text) <= limit:
-        return text
-    return text[: limit - 2].rpartition(" ")[0] + "..."
 
 
 _named: Mapping[str, str] = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Final, Literal
 
-from ngsgpu.declared.options import flag, option
+from ngsgpu.declared.options import INPUT, OUTPUT, RUN, flag, option
 from ngsgpu.declared.roles import Reads, Text, Written
 
 WORDS: Final = "ngsgpu.words"
@@ -20,6 +20,7 @@ BackendOption = Annotated[
         "auto|cpu|cuda",
         "Compute backend; the output is identical.",
         environment="NGSGPU_BACKEND",
+        group=RUN,
     ),
 ]
 FirstMates = Annotated[
@@ -41,7 +42,7 @@ SecondOutputs = Annotated[
     option(..., "FILE", "Output for -I: one per lane or one for all.", "-O", "--out2"),
 ]
 InterleavedInput = Annotated[
-    bool, flag("-i holds interleaved pairs.", "--interleaved", default=...)
+    bool, flag("-i holds interleaved pairs.", "--interleaved", default=..., group=INPUT)
 ]
 PhredOffsetOption = Annotated[
     PhredOffset,
@@ -49,6 +50,7 @@ PhredOffsetOption = Annotated[
         ...,
         "auto|33|64",
         "Offset of the quality characters; auto assumes 33 and rejects input that looks like 64.",
+        group=INPUT,
     ),
 ]
 CompressLevel = Annotated[
@@ -58,20 +60,23 @@ CompressLevel = Annotated[
         "N",
         "Level of compressed outputs (names ending in .gz or .zst), from 1 (fast) to 12 (small).",
         "--compress-level",
+        group=OUTPUT,
     ),
 ]
 StatsFile = Annotated[Written | None, option(..., "FILE", "Write run statistics here (JSON).")]
-Threads = Annotated[int, option(..., "N", "Worker threads; 0: all CPUs.", "-t", "--threads")]
+Threads = Annotated[
+    int, option(..., "N", "Worker threads; 0: all CPUs.", "-t", "--threads", group=RUN)
+]
 Memory = Annotated[
     Text | None,
-    option(..., "SIZE", "Memory budget, for example 16G.", shown_default="free memory"),
+    option(..., "SIZE", "Memory budget, for example 16G.", shown_default="free memory", group=RUN),
 ]
 Gpus = Annotated[
-    int | None, option(..., "N", "GPUs to use; 0: none.", shown_default="1 if available")
+    int | None, option(..., "N", "GPUs to use; 0: none.", shown_default="1 if available", group=RUN)
 ]
 OneGpu = Annotated[
     int | None,
-    option(..., "N", "GPUs to use, at most 1; 0: none.", shown_default="1 if available"),
+    option(..., "N", "GPUs to use, at most 1; 0: none.", shown_default="1 if available", group=RUN),
 ]
 GpuMemory = Annotated[
     Text | None,
@@ -80,13 +85,16 @@ GpuMemory = Annotated[
         "SIZE",
         "Memory budget per GPU; data that do not fit stay on the host.",
         shown_default="free memory",
+        group=RUN,
     ),
 ]
 EachGpuMemory = Annotated[
-    Text | None, option(..., "SIZE", "Memory budget per GPU.", shown_default="free memory")
+    Text | None,
+    option(..., "SIZE", "Memory budget per GPU.", shown_default="free memory", group=RUN),
 ]
 OneGpuMemory = Annotated[
-    Text | None, option(..., "SIZE", "Memory budget for the GPU.", shown_default="free memory")
+    Text | None,
+    option(..., "SIZE", "Memory budget for the GPU.", shown_default="free memory", group=RUN),
 ]
 DryRun = Annotated[
     bool,
@@ -94,9 +102,10 @@ DryRun = Annotated[
         "Print the plan of the memory, which --stats gets as JSON; write nothing else.",
         "--dry-run",
         default=...,
+        group=RUN,
     ),
 ]
-Quiet = Annotated[bool, flag("Print only errors.", "-q", "--quiet", default=...)]
+Quiet = Annotated[bool, flag("Print only errors.", "-q", "--quiet", default=..., group=RUN)]
 
 
 @dataclass(frozen=True, kw_only=True)

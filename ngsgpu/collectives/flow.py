@@ -17,7 +17,7 @@ import numpy as np
 
 from ngsgpu.collectives.plan import ONE, Kind, Plan, demands
 from ngsgpu.collectives.topology import Link, Topology
-from ngsgpu.errors import UsageError
+from ngsgpu.errors import UsageError, install_extra
 
 MOST_CHUNKS: Final = 16
 """Into which data is cut unless more are asked for: each is a transfer."""
@@ -58,7 +58,7 @@ class _Program:
             from scipy.optimize import Bounds, LinearConstraint, milp
             from scipy.sparse import coo_array
         except ImportError as error:
-            raise UsageError("plans need SciPy; pip install 'ngsgpu[plan]'") from error
+            raise UsageError(f"plans need SciPy; {install_extra('plan')}") from error
         rows, columns, factors = zip(*self.terms, strict=True)
         matrix = coo_array((factors, (rows, columns)), shape=(len(self.low), len(self.costs)))
         found = milp(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Self
 
 from ngsgpu.declared.common import Mask, QualityBits, SetQuality
 from ngsgpu.declared.limits import MAX_AGREEING, MAX_READ_LENGTH
-from ngsgpu.declared.options import flag, option, value
+from ngsgpu.declared.options import RESEARCH, flag, option, value
 from ngsgpu.declared.roles import Read
 from ngsgpu.declared.values import parameters
 from ngsgpu.errors import UsageError
@@ -83,6 +83,7 @@ class CorrectionParameters:
         word="auto",
         above=0,
         most=1_000_000,
+        group="Alignment (--method msa)",
     )
     minhash: MinhashParameters = field(default_factory=MinhashParameters)
     quality_bits: QualityBits = 8
@@ -137,24 +138,30 @@ class CorrectionParameters:
         "Trained forest that changes what fixed thresholds leave: default (that which comes with "
         "ngsgpu), none, or a file of ngsgpu train export; auto: default, but none with --classic "
         "and for reads without qualities.",
+        group="Alignment (--method msa)",
     )
     anchor_threshold: float | None = option(
         None,
         "P",
-        "Least probability at which the forest changes a base of the read itself.",
+        "Minimum probability at which the forest changes a base of the read itself.",
         shown_default="0.9995, with --classic the model's",
         above=0,
         below=1,
+        group=RESEARCH,
     )
     candidate_threshold: float | None = option(
         None,
         "P",
-        "With --classic, the same for a base of an overlapping read.",
+        "With --classic, least probability at which the forest changes a base of an overlapping "
+        "read.",
         shown_default="the model's",
         above=0,
         below=1,
+        group=RESEARCH,
     )
-    classic: bool = flag("Decide as CARE 2.3 does; keeps no variants.", "--classic")
+    classic: bool = flag(
+        "Decide as CARE 2.3 does, and keep no variants.", "--classic", group=RESEARCH
+    )
     keep_variants: int | None = option(
         None,
         "N",
@@ -163,6 +170,7 @@ class CorrectionParameters:
         word="auto",
         least=2,
         most=MAX_AGREEING,
+        group="Alignment (--method msa)",
     )
     compared_quality: int = value(
         15,

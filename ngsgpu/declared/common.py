@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from ngsgpu.declared.options import flag, option
+from ngsgpu.declared.options import RESEARCH, flag, option
 
 QualityBits = Annotated[
     int,
@@ -13,6 +13,7 @@ QualityBits = Annotated[
         "8|2|1|0",
         "Bits stored per quality; fewer need less memory, 0 ignores qualities.",
         choices=(8, 2, 1, 0),
+        group=RESEARCH,
     ),
 ]
 Mask = Annotated[bool, flag("Write N where a base would be changed.", "--mask", default=...)]

@@ -15,6 +15,12 @@ from typing import Any, Final
 
 _KEY: Final = "option"
 
+INPUT: Final = "Input"
+OUTPUT: Final = "Output"
+RUN: Final = "Threads, memory and GPUs"
+RESEARCH: Final = "For comparisons and research"
+"""Headings of the help that many commands have; the help lists the last two last."""
+
 
 @dataclass(frozen=True, slots=True)
 class Option:
@@ -36,6 +42,7 @@ class Option:
         word: what stands for None on the command line, such as ``auto``.
         alone: value if the option stands alone, without one; None: it needs one.
         kind: ``bool``, ``int`` or ``float`` if its values are; found from its type.
+        group: heading of the help that it is under; empty: by the role of its files, or "Settings".
     """
 
     help: str
@@ -53,6 +60,7 @@ class Option:
     word: str | None = None
     alone: str | None = None
     kind: type | None = None
+    group: str = ""
 
 
 def option(default: object, metavar: str, text: str, *names: str, **more: Any) -> Any:
@@ -68,9 +76,9 @@ def option(default: object, metavar: str, text: str, *names: str, **more: Any) -
     return _field(default, Option(text, metavar, names, **more))
 
 
-def flag(text: str, *names: str, default: object = False) -> Any:
+def flag(text: str, *names: str, default: object = False, group: str = "") -> Any:
     """An option without a value; ``default`` is ``...`` in an annotation."""
-    return _field(default, Option(text, names=names))
+    return _field(default, Option(text, names=names, group=group))
 
 
 def argument(default: object, metavar: str, text: str = "") -> Any:

@@ -15,7 +15,7 @@ from typing import Literal, Self
 
 from ngsgpu.device.gpus import Gpu, gpus_of_driver, visible_gpus
 from ngsgpu.device.leases import Lease, lease_gpus
-from ngsgpu.errors import DeviceError, UsageError
+from ngsgpu.errors import DeviceError, UsageError, install_extra
 
 BackendName = Literal["cpu", "cuda"]
 _LOG = logging.getLogger(__name__)
@@ -143,6 +143,6 @@ def missing_for_cuda(gpus: int = 1) -> str | None:
 def cupy_remedy(gpu: Gpu | None) -> str:
     """How to install CuPy for the CUDA version that a GPU's driver supports."""
     if gpu is None or gpu.cuda is None:
-        return "pip install 'ngsgpu[cuda12]' or, for a driver of CUDA 13, 'ngsgpu[cuda13]'"
+        return f"{install_extra('cuda12')} or, for a driver of CUDA 13, '.[cuda13]'"
     extra = "cuda13" if gpu.cuda >= 13 else "cuda12"
-    return f"pip install 'ngsgpu[{extra}]'"
+    return install_extra(extra)

@@ -79,7 +79,7 @@ TOOLS = (
     Tool("MultiQC", ("multiqc",), "summarizes results", "--version",
          "", f"{_CONDA} multiqc", "multiqc"),
     Tool("Snakemake", ("snakemake",), "runs the workflow", "--version",
-         "", f"{_CONDA} 'snakemake>=9.19,<10'", "'ngsgpu[workflow]'"),
+         "", f"{_CONDA} 'snakemake>=9.19,<10'", "'snakemake>=9.19,<10'"),
     Tool("Lighter", ("lighter",), "for comparison", "-v", "lighter", f"{_CONDA} lighter"),
     Tool("FLASH", ("flash",), "for comparison", "--version", "flash", f"{_CONDA} flash"),
     Tool("Kraken 2", ("kraken2",), "for comparison", "--version", "kraken2", f"{_CONDA} kraken2"),

@@ -75,11 +75,19 @@ class MergeParameters:
     overlap: OverlapModel = option(
         "likelihood",
         "likelihood|flash",
-        "Overlap that counts: likelier than chance and than the next-best one, by qualities, base "
-        "composition and fragment lengths (likelihood), or with the lowest mismatch density.",
+        "Accept the overlap that is likelier than chance and than the next-best one, by "
+        "qualities, base composition and fragment lengths (likelihood), or the one of lowest "
+        "mismatch density (flash).",
+        group="Overlaps",
     )
     min_overlap: int = option(
-        10, "N", "Minimum overlap, in bases without N.", "-m", "--min-overlap", least=1
+        10,
+        "N",
+        "Minimum overlap, in bases without N.",
+        "-m",
+        "--min-overlap",
+        least=1,
+        group="Overlaps",
     )
     max_overlap: int | None = option(
         None,
@@ -90,6 +98,7 @@ class MergeParameters:
         "--max-overlap",
         word="auto",
         shown_default="auto; with --flash 65",
+        group="FLASH's method",
     )
     max_mismatch_density: float | None = option(
         None,
@@ -100,38 +109,48 @@ class MergeParameters:
         shown_default="0.3; with --overlap flash 0.25",
         least=0,
         most=1,
+        group="Overlaps",
     )
-    allow_outies: bool = flag("Also merge outward-facing pairs.", "--allow-outies")
+    allow_outies: bool = flag(
+        "Also merge outward-facing pairs.", "--allow-outies", group="Overlaps"
+    )
     quality: QualityModel | None = option(
         None,
         "calibrated|edgar|flash",
-        "Qualities of merged bases: posterior error probabilities, from qualities that the "
-        "overlaps of the first pairs confirm (calibrated) or as stated (edgar), or FLASH's rule.",
+        "Qualities of merged bases: posterior error probabilities, from qualities calibrated on "
+        "the overlaps of the first pairs (calibrated) or as stated (edgar), or by FLASH's rule.",
         shown_default="calibrated; with --overlap flash edgar",
+        group="Qualities",
     )
     cap_mismatch_quals: bool = flag(
-        "With flash: cap qualities at 2 where the reads disagree.", "--cap-mismatch-quals"
+        "With --quality flash: cap qualities at 2 where the mates disagree.",
+        "--cap-mismatch-quals",
+        group="FLASH's method",
     )
     max_quality: int = option(
         41,
         "Q",
-        "With calibrated and edgar: maximum quality in overlaps, 2 to 93.",
+        "With --quality calibrated or edgar: maximum quality in overlaps, 2 to 93.",
         least=2,
         most=MAX_SCORE,
+        group="Qualities",
     )
     mask_ties: bool = flag(
         "Write N where the mates disagree with equal quality, instead of the first mate's base.",
         "--mask-ties",
+        group="Qualities",
     )
     trim_adapters: bool = flag(
         "With --overlap flash: trim reads that run past the end of their fragment into the "
         "adapter; likelihood always does, except with --allow-outies.",
         "--trim-adapters",
+        group="Overlaps",
     )
     correct_only: bool = flag(
         "Do not merge: write all pairs to --unmerged1 and --unmerged2, corrected where the reads "
         "overlap.",
         "--correct-only",
+        group="Overlaps",
     )
     read_length: int | None = option(
         None,
@@ -139,6 +158,7 @@ class MergeParameters:
         "Mean read length for --max-overlap auto.",
         shown_default="mean of the first 10,000 pairs",
         least=1,
+        group="FLASH's method",
     )
     fragment_length: int | None = option(
         None,
@@ -146,6 +166,7 @@ class MergeParameters:
         "Mean fragment length for --max-overlap auto; without it, auto is the longest read of the "
         "first 10,000 pairs.",
         least=1,
+        group="FLASH's method",
     )
     fragment_deviation: int | None = option(
         None,
@@ -153,6 +174,7 @@ class MergeParameters:
         "Standard deviation of the fragment length for --max-overlap auto.",
         shown_default="a tenth of the fragment length",
         least=1,
+        group="FLASH's method",
     )
 
     @classmethod

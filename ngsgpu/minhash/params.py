@@ -6,7 +6,7 @@ import dataclasses
 from typing import Final, Self
 
 from ngsgpu.declared.limits import MAX_SEED
-from ngsgpu.declared.options import option, value
+from ngsgpu.declared.options import RESEARCH, option, value
 from ngsgpu.declared.values import parameters
 from ngsgpu.errors import UsageError
 
@@ -66,7 +66,9 @@ class MinhashParameters:
         least=1,
         most=MAX_ENTRIES,
     )
-    seed: int = option(0, "N", "Seed of the hash functions.", least=0, most=MAX_SEED)
+    seed: int = option(
+        0, "N", "Seed of the hash functions.", least=0, most=MAX_SEED, group=RESEARCH
+    )
 
     @property
     def k(self) -> int:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
 
 import numpy as np
 
-from ngsgpu.errors import UsageError
+from ngsgpu.errors import UsageError, install_extra
 from ngsgpu.report.palette import AFTER, BEFORE, GRID, INK, MUTED
 
 if TYPE_CHECKING:
@@ -82,8 +82,7 @@ def drawn(
                 from matplotlib.figure import Figure
             except ImportError as error:
                 raise UsageError(
-                    "the report's plots need matplotlib; install it with pip install "
-                    "'ngsgpu[report]'"
+                    f"the report's plots need matplotlib; {install_extra('report')}"
                 ) from error
             style: Any = {**_STYLE, "svg.hashsalt": name}
             with mpl.rc_context(style):
@@ -117,10 +116,10 @@ def _inline(svg: str, name: str) -> str:
 
 
 def thousands(axis: Any) -> None:
-    """Label an axis with whole numbers that have separators."""
+    """Label an axis with numbers that have separators of thousands; halves stay halves."""
     from matplotlib.ticker import FuncFormatter
 
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
 
 
 def plain_decades(axis: Any) -> None:

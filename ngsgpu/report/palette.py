@@ -24,7 +24,10 @@ MUTED = "#66707c"
 GRID = "#e4e7eb"
 
 CYCLE = (GREEN, PURPLE, AMBER, SKY, GREY, INK)
-"""Colours of samples, in this order; none of them means before or after."""
+"""Colours of categories, in this order; none of them means before or after."""
+
+SAMPLES = (*CYCLE, "#882255", "#999933", "#332288", "#44aa99", "#ddcc77", "#aa4499")
+"""Colours of samples; the second half is of P. Tol's muted palette."""
 
 BASES = {"A": GREEN, "C": PURPLE, "G": AMBER, "T": SKY, "N": GREY}
 """Colours of bases."""

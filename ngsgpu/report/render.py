@@ -110,7 +110,6 @@ def report_context(study: Study) -> dict[str, Any]:
         "devices": devices_tables(spans),
         "devices_figure": devices_figure(spans),
         "stages": parameters.stage_table(samples),
-        "reference": parameters.reference_table(samples),
         "shared_parameters": shared,
         "differing_parameters": differing,
         "config": json.dumps(study.config, indent=2) if study.config else "",

@@ -207,5 +207,17 @@ def sample_table(samples: Sequence[SampleResults]) -> Table:
 
 
 def missing_table(samples: Sequence[SampleResults]) -> list[tuple[str, list[str]]]:
-    """Missing results by sample."""
-    return [(s.sample.label, s.missing) for s in samples if s.missing]
+    """Missing results, once for all samples that lack the same."""
+    labels: dict[tuple[str, ...], list[str]] = {}
+    for own in samples:
+        if own.missing:
+            key = tuple(text.replace(own.sample.name, "SAMPLE") for text in own.missing)
+            labels.setdefault(key, []).append(own.sample.label)
+    first = {own.sample.label: own.missing for own in reversed(samples)}
+    return [
+        (
+            "all samples" if 1 < len(having) == len(samples) else words.listed(having),
+            first[having[0]] if len(having) == 1 else list(items),
+        )
+        for items, having in labels.items()
+    ]

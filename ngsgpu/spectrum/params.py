@@ -85,23 +85,27 @@ class SpectrumParameters:
         word="auto",
         least=2,
         most=65_535,
+        group="k-mers (--method spectrum)",
     )
     rule: Rule = option(
         "search",
         "search|voting|exhaustive",
         "With --method spectrum: search by qualities, vote as CUDA-EC does, or try every change "
         "of one base as GPU-Euler does.",
+        group="k-mers (--method spectrum)",
     )
     filter: Filter = option(
         "exact",
         "exact|bloom",
         "With --method spectrum, how solid k-mers are kept: a table, or a Bloom filter.",
+        group="k-mers (--method spectrum)",
     )
     mutations: int = option(
         2,
         "N",
         "With --rule voting or exhaustive, most changes of a k-mer or read: 1 or 2.",
         choices=(1, 2),
+        group="k-mers (--method spectrum)",
     )
     max_changes: int = option(
         4,
@@ -109,6 +113,7 @@ class SpectrumParameters:
         "With --method spectrum and --rule search, most changes in any 20 bases, 1 to 20.",
         least=1,
         most=63,
+        group="k-mers (--method spectrum)",
     )
     window: int = value(20, "Bases in which max_changes counts.", least=1, most=63)
     quality_bits: QualityBits = 8

@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ngsgpu.errors import UsageError
+from ngsgpu.errors import UsageError, install_extra
 from ngsgpu.jit import njit
 
 Places = NDArray[Any]
@@ -40,7 +40,7 @@ def suffix_array(text: NDArray[np.uint8]) -> Places:
     try:
         from pydivsufsort import divsufsort
     except ImportError as error:
-        raise UsageError("indexing needs pydivsufsort; pip install 'ngsgpu[index]'") from error
+        raise UsageError(f"indexing needs pydivsufsort; {install_extra('index')}") from error
     found: Places = divsufsort(np.require(text, requirements=["C", "W"]))
     return found
 

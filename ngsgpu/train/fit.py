@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngsgpu.correct.forests.forest import FEATURES, LEAF, VALUE_BITS, Forest, Link, accepts
-from ngsgpu.errors import UsageError
+from ngsgpu.errors import UsageError, install_extra
 from ngsgpu.io.paths import Paths, listed
 from ngsgpu.jit import njit
 from ngsgpu.train.extract import Rows
@@ -40,7 +40,7 @@ def fit(
     try:
         from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
     except ImportError as error:
-        raise UsageError("training needs scikit-learn; pip install 'ngsgpu[train]'") from error
+        raise UsageError(f"training needs scikit-learn; {install_extra('train')}") from error
     chance = np.random.default_rng(settings.seed)
     right = np.flatnonzero(labels == 1)
     wrong = np.flatnonzero(labels == 0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ngsgpu.declared.options import option
+from ngsgpu.declared.options import OUTPUT, option
 from ngsgpu.declared.roles import Text, Written
 from ngsgpu.errors import UsageError
 
@@ -25,27 +25,30 @@ class TrimOutputs:
     """
 
     out1: Written | None = option(
-        None, "FILE", "Reads or first mates; of pairs without -O both, interleaved.", "-o", "--out1"
+        None,
+        "FILE",
+        "Trimmed reads or first mates; without -O, pairs are interleaved.",
+        "-o",
+        "--out1",
     )
-    out2: Written | None = option(None, "FILE", "Second mates.", "-O", "--out2")
-    unpaired1: Written | None = option(
-        None, "FILE", "First mates that are kept while their second mates are not."
-    )
+    out2: Written | None = option(None, "FILE", "Trimmed second mates.", "-O", "--out2")
+    unpaired1: Written | None = option(None, "FILE", "First mates whose second mates were dropped.")
     unpaired2: Written | None = option(
-        None, "FILE", "Second mates that are kept alone.", shown_default="--unpaired1"
+        None, "FILE", "Second mates whose first mates were dropped.", shown_default="--unpaired1"
     )
     failed_out: Written | None = option(
-        None, "FILE", "Reads that are not kept, with the reason behind their names."
+        None, "FILE", "Dropped reads, with the reason after their names."
     )
     json: Written | None = option(
-        None, "FILE", "Counts as fastp reports them, for MultiQC.", "-j", "--json"
+        None, "FILE", "Counts in fastp's JSON format, for MultiQC.", "-j", "--json"
     )
     report_title: Text | None = option(
         None,
         "TEXT",
-        "Title of the JSON, by which MultiQC names the sample.",
+        "Title of the JSON, which MultiQC uses as the sample name.",
         "-R",
         "--report-title",
+        group=OUTPUT,
     )
 
     def check(self, paired: bool) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, Literal
 
-from ngsgpu.declared.options import flag, option
+from ngsgpu.declared.options import RESEARCH, flag, option
 from ngsgpu.declared.roles import Read, Text
 from ngsgpu.declared.values import parameters
 from ngsgpu.errors import UsageError
@@ -28,149 +28,347 @@ class TrimParameters:
     adapter_sequence: Text = option(
         AUTO,
         "SEQUENCE",
-        "Adapter of the first mates; of pairs it is looked for where the mates do not overlap. "
-        "auto: detected, for reads without mates.",
+        "Adapter of the first mates; in pairs, it is searched for where the mates do not overlap. "
+        "auto: detect it, for single reads.",
         "-a",
         "--adapter-sequence",
+        group="Adapters",
     )
     adapter_sequence_r2: Text = option(
         AUTO,
         "SEQUENCE",
         "Adapter of the second mates.",
         shown_default="auto; with --adapter-sequence that one",
+        group="Adapters",
     )
     adapter_fasta: Read | None = option(
-        None, "FASTA", "Sequences that are looked for in all reads, after the adapters."
+        None, "FASTA", "Further adapter sequences, searched for in all reads.", group="Adapters"
     )
-    detect_adapter_for_pe: bool = flag("Detect the adapters of pairs, too.")
-    disable_adapter_trimming: bool = flag("Leave adapters.", "-A", "--disable-adapter-trimming")
+    detect_adapter_for_pe: bool = flag("Detect adapters also in paired reads.", group="Adapters")
+    disable_adapter_trimming: bool = flag(
+        "Do not trim adapters.", "-A", "--disable-adapter-trimming", group="Adapters"
+    )
     trim_front1: int = option(
-        0, "N", "Bases to cut from the start of first mates.", "-f", "--trim-front1",
-        least=0, most=MOST_TRIMMED,
-    )  # fmt: skip
+        0,
+        "N",
+        "Bases to cut from the start of first mates.",
+        "-f",
+        "--trim-front1",
+        least=0,
+        most=MOST_TRIMMED,
+        group="Fixed lengths",
+    )
     trim_tail1: int = option(
-        0, "N", "Bases to cut from their end.", "-t", "--trim-tail1", least=0, most=MOST_TRIMMED
+        0,
+        "N",
+        "Bases to cut from the end of first mates.",
+        "-t",
+        "--trim-tail1",
+        least=0,
+        most=MOST_TRIMMED,
+        group="Fixed lengths",
     )
     max_len1: int = option(
-        0, "N", "Longest first mate; more is cut from its end. 0: any.", "-b", "--max-len1", least=0
+        0,
+        "N",
+        "Maximum length of first mates; longer ones are cut at their end. 0: any.",
+        "-b",
+        "--max-len1",
+        least=0,
+        group="Fixed lengths",
     )
     trim_front2: int | None = option(
-        None, "N", "Bases to cut from the start of second mates.", "-F", "--trim-front2",
-        shown_default="as of first mates", least=0, most=MOST_TRIMMED,
-    )  # fmt: skip
+        None,
+        "N",
+        "Bases to cut from the start of second mates.",
+        "-F",
+        "--trim-front2",
+        shown_default="as of first mates",
+        least=0,
+        most=MOST_TRIMMED,
+        group="Fixed lengths",
+    )
     trim_tail2: int | None = option(
-        None, "N", "Bases to cut from their end.", "-T", "--trim-tail2",
-        shown_default="as of first mates", least=0, most=MOST_TRIMMED,
-    )  # fmt: skip
+        None,
+        "N",
+        "Bases to cut from the end of second mates.",
+        "-T",
+        "--trim-tail2",
+        shown_default="as of first mates",
+        least=0,
+        most=MOST_TRIMMED,
+        group="Fixed lengths",
+    )
     max_len2: int | None = option(
-        None, "N", "Longest second mate.", "-B", "--max-len2",
-        shown_default="as of first mates", least=0,
-    )  # fmt: skip
+        None,
+        "N",
+        "Maximum length of second mates; longer ones are cut at their end.",
+        "-B",
+        "--max-len2",
+        shown_default="as of first mates",
+        least=0,
+        group="Fixed lengths",
+    )
     trim_poly_g: bool = flag(
-        "Trim tails of G; without it, of instruments with two colours, told by the first name.",
+        "Trim tails of G; without this, only in reads of two-colour instruments, recognised by "
+        "the name of the first read.",
         "-g",
         "--trim-poly-g",
+        group="Tails of one base",
     )
-    disable_trim_poly_g: bool = flag("Never trim tails of G.", "-G", "--disable-trim-poly-g")
-    poly_g_min_len: int = option(10, "N", "Shortest tail of G.", least=1)
-    trim_poly_x: bool = flag("Trim tails of any one base.", "-x", "--trim-poly-x")
-    poly_x_min_len: int = option(10, "N", "Shortest tail of one base.", least=1)
-    cut_front: bool = flag("Cut windows of low mean quality from the start.", "-5", "--cut-front")
-    cut_tail: bool = flag("Cut windows of low mean quality from the end.", "-3", "--cut-tail")
+    disable_trim_poly_g: bool = flag(
+        "Never trim tails of G.", "-G", "--disable-trim-poly-g", group="Tails of one base"
+    )
+    poly_g_min_len: int = option(
+        10, "N", "Minimum length of a tail of G.", least=1, group="Tails of one base"
+    )
+    trim_poly_x: bool = flag(
+        "Trim tails of any one base.", "-x", "--trim-poly-x", group="Tails of one base"
+    )
+    poly_x_min_len: int = option(
+        10, "N", "Minimum length of a tail of one base.", least=1, group="Tails of one base"
+    )
+    cut_front: bool = flag(
+        "Cut windows of low mean quality from the start.",
+        "-5",
+        "--cut-front",
+        group="Ends of low quality",
+    )
+    cut_tail: bool = flag(
+        "Cut windows of low mean quality from the end.",
+        "-3",
+        "--cut-tail",
+        group="Ends of low quality",
+    )
     cut_right: bool = flag(
-        "Cut the first window of low mean quality and all behind it.", "-r", "--cut-right"
+        "Cut from the first window of low mean quality to the end.",
+        "-r",
+        "--cut-right",
+        group="Ends of low quality",
     )
     cut_window_size: int = option(
-        4, "N", "Bases of a window.", "-W", "--cut-window-size", least=1, most=1000
+        4,
+        "N",
+        "Window length in bases, for --cut-front, --cut-tail and --cut-right.",
+        "-W",
+        "--cut-window-size",
+        least=1,
+        most=1000,
+        group="Ends of low quality",
     )
     cut_mean_quality: int = option(
-        20, "Q", "Mean quality that a window needs.", "-M", "--cut-mean-quality", least=1, most=30
+        20,
+        "Q",
+        "Minimum mean quality of a window, for --cut-front, --cut-tail and --cut-right.",
+        "-M",
+        "--cut-mean-quality",
+        least=1,
+        most=30,
+        group="Ends of low quality",
     )
     cut_front_window_size: int | None = option(
-        None, "N", "The same for --cut-front.", shown_default="--cut-window-size",
-        least=1, most=1000,
-    )  # fmt: skip
+        None,
+        "N",
+        "Window length in bases, for --cut-front alone.",
+        shown_default="--cut-window-size",
+        least=1,
+        most=1000,
+        group="Ends of low quality",
+    )
     cut_front_mean_quality: int | None = option(
-        None, "Q", "The same for --cut-front.", shown_default="--cut-mean-quality", least=1, most=30
+        None,
+        "Q",
+        "Minimum mean quality of a window, for --cut-front alone.",
+        shown_default="--cut-mean-quality",
+        least=1,
+        most=30,
+        group="Ends of low quality",
     )
     cut_tail_window_size: int | None = option(
-        None, "N", "The same for --cut-tail.", shown_default="--cut-window-size", least=1, most=1000
+        None,
+        "N",
+        "Window length in bases, for --cut-tail alone.",
+        shown_default="--cut-window-size",
+        least=1,
+        most=1000,
+        group="Ends of low quality",
     )
     cut_tail_mean_quality: int | None = option(
-        None, "Q", "The same for --cut-tail.", shown_default="--cut-mean-quality", least=1, most=30
+        None,
+        "Q",
+        "Minimum mean quality of a window, for --cut-tail alone.",
+        shown_default="--cut-mean-quality",
+        least=1,
+        most=30,
+        group="Ends of low quality",
     )
     cut_right_window_size: int | None = option(
-        None, "N", "The same for --cut-right.", shown_default="--cut-window-size",
-        least=1, most=1000,
-    )  # fmt: skip
+        None,
+        "N",
+        "Window length in bases, for --cut-right alone.",
+        shown_default="--cut-window-size",
+        least=1,
+        most=1000,
+        group="Ends of low quality",
+    )
     cut_right_mean_quality: int | None = option(
-        None, "Q", "The same for --cut-right.", shown_default="--cut-mean-quality", least=1, most=30
+        None,
+        "Q",
+        "Minimum mean quality of a window, for --cut-right alone.",
+        shown_default="--cut-mean-quality",
+        least=1,
+        most=30,
+        group="Ends of low quality",
     )
     disable_quality_filtering: bool = flag(
-        "Keep reads of any quality and with any number of N.", "-Q", "--disable-quality-filtering"
+        "Keep reads of any quality and with any number of N.",
+        "-Q",
+        "--disable-quality-filtering",
+        group="Reads to keep",
     )
     qualified_quality_phred: int = option(
-        15, "Q", "A base of lower quality is unqualified.", "-q", "--qualified-quality-phred",
-        least=0, most=93,
-    )  # fmt: skip
+        15,
+        "Q",
+        "Minimum quality of a base that counts as qualified.",
+        "-q",
+        "--qualified-quality-phred",
+        least=0,
+        most=93,
+        group="Reads to keep",
+    )
     unqualified_percent_limit: int = option(
-        40, "N", "Most unqualified bases of a read, in percent.", "-u",
-        "--unqualified-percent-limit", least=0, most=100,
-    )  # fmt: skip
+        40,
+        "N",
+        "Maximum percentage of unqualified bases in a read.",
+        "-u",
+        "--unqualified-percent-limit",
+        least=0,
+        most=100,
+        group="Reads to keep",
+    )
     n_base_limit: int = option(
-        5, "N", "Most N of a read.", "-n", "--n-base-limit", least=0, most=50
+        5,
+        "N",
+        "Maximum number of N in a read.",
+        "-n",
+        "--n-base-limit",
+        least=0,
+        most=50,
+        group="Reads to keep",
     )
     average_qual: int = option(
-        0, "Q", "Lowest mean quality of a read; 0: any.", "-e", "--average-qual", least=0, most=93
+        0,
+        "Q",
+        "Minimum mean quality of a read; 0: any.",
+        "-e",
+        "--average-qual",
+        least=0,
+        most=93,
+        group="Reads to keep",
     )
     disable_length_filtering: bool = flag(
-        "Keep reads of any length.", "-L", "--disable-length-filtering"
+        "Keep reads of any length.", "-L", "--disable-length-filtering", group="Reads to keep"
     )
     length_required: int = option(
-        15, "N", "Shortest read that is kept.", "-l", "--length-required", least=0
+        15,
+        "N",
+        "Minimum length of a read.",
+        "-l",
+        "--length-required",
+        least=0,
+        group="Reads to keep",
     )
-    length_limit: int = option(0, "N", "Longest read that is kept; 0: any.", least=0)
+    length_limit: int = option(
+        0, "N", "Maximum length of a read; 0: any.", least=0, group="Reads to keep"
+    )
     low_complexity_filter: bool = flag(
-        "Keep only reads of which enough bases differ from the next one.",
+        "Drop reads of low complexity: too few bases differ from the next one.",
         "-y",
         "--low-complexity-filter",
+        group="Reads to keep",
     )
     complexity_threshold: int = option(
-        30, "N", "How many, in percent.", "-Y", "--complexity-threshold", least=0, most=100
+        30,
+        "N",
+        "Minimum percentage of bases that differ from the next one, for --low-complexity-filter.",
+        "-Y",
+        "--complexity-threshold",
+        least=0,
+        most=100,
+        group="Reads to keep",
     )
     correction: bool = flag(
         "Where mates overlap, correct bases of low quality by the other mate.",
         "-c",
         "--correction",
+        group="Overlaps of mates",
     )
-    overlap_len_require: int = option(30, "N", "Shortest overlap of mates.", least=1)
-    overlap_diff_limit: int = option(5, "N", "Most bases that differ in an overlap.", least=0)
+    overlap_len_require: int = option(
+        30, "N", "Minimum overlap of mates, in bases.", least=1, group="Overlaps of mates"
+    )
+    overlap_diff_limit: int = option(
+        5, "N", "Maximum mismatches in an overlap of mates.", least=0, group="Overlaps of mates"
+    )
     overlap_diff_percent_limit: int = option(
-        20, "N", "The same in percent of the overlap.", least=0, most=100
+        20,
+        "N",
+        "Maximum mismatches in an overlap of mates, in percent of its length.",
+        least=0,
+        most=100,
+        group="Overlaps of mates",
     )
-    umi: bool = flag("Move unique molecular identifiers (UMI) to the names.", "-U", "--umi")
+    umi: bool = flag(
+        "Move unique molecular identifiers (UMI) to the read names.",
+        "-U",
+        "--umi",
+        group="Molecular identifiers (UMI)",
+    )
     umi_loc: UmiPlace | None = option(
         None,
         "PLACE",
-        "Where the UMI is: index1, index2, read1, read2, per_index or per_read (of both mates).",
+        "Where the UMI is: index1, index2, read1, read2, per_index or per_read (both mates).",
+        group="Molecular identifiers (UMI)",
     )
-    umi_len: int = option(0, "N", "Its length in a read.", least=0, most=100)
-    umi_prefix: Text = option("", "TEXT", "Written before it, with an underscore between.")
-    umi_skip: int = option(0, "N", "Bases to cut behind it.", least=0, most=100)
-    dedup: bool = flag("Keep only the first of equal reads or pairs.", "-D", "--dedup")
+    umi_len: int = option(
+        0,
+        "N",
+        "Length of a UMI that is in the read.",
+        least=0,
+        most=100,
+        group="Molecular identifiers (UMI)",
+    )
+    umi_prefix: Text = option(
+        "",
+        "TEXT",
+        "Text before the UMI in the read name, separated by an underscore.",
+        group="Molecular identifiers (UMI)",
+    )
+    umi_skip: int = option(
+        0,
+        "N",
+        "Bases to cut after a UMI that is in the read.",
+        least=0,
+        most=100,
+        group="Molecular identifiers (UMI)",
+    )
+    dedup: bool = flag(
+        "Keep only the first of identical reads or pairs.", "-D", "--dedup", group="Duplicates"
+    )
     dup_calc_accuracy: int | None = option(
         None,
         "N",
-        "Bits by which equal reads are known: 1 to 6 for 2^32, 2^33, 2^33, 2^34, 2^35 and 2^35, of "
-        "which memory holds as many as there are.",
+        "Size of the table that finds identical reads: 1 to 6 for 2^32, 2^33, 2^33, 2^34, 2^35 and "
+        "2^35 bits; only the bits that are set take memory.",
         shown_default="1; with --dedup 3",
         least=1,
         most=6,
+        group="Duplicates",
     )
-    dont_eval_duplication: bool = flag("Do not count equal reads.")
+    dont_eval_duplication: bool = flag("Do not count identical reads.", group="Duplicates")
     fastp: bool = flag(
-        "Write what fastp 0.23.2 writes: adapters, two-colour instruments and UMIs as it finds "
-        "them, and of pairs whose mates both fail nothing to --failed-out."
+        "Write what fastp 0.23.2 writes: its detection of adapters, two-colour instruments and "
+        "UMIs; pairs of which both mates fail are not in --failed-out.",
+        group=RESEARCH,
     )
 
     def __post_init__(self) -> None:

@@ -159,7 +159,7 @@ def _command(profile: str, *, conda: bool) -> str:
 def packages_to_install(profile: str) -> list[str]:
     """What pip has to install before Snakemake can run with a profile."""
     has_snakemake = importlib.util.find_spec("snakemake") or shutil.which("snakemake")
-    wanted = [] if has_snakemake else ["ngsgpu[workflow]"]
+    wanted = [] if has_snakemake else ["snakemake>=9.19,<10", "matplotlib", "pygments"]
     if profile != "local" and not importlib.util.find_spec(f"snakemake_executor_plugin_{profile}"):
         wanted.append(f"snakemake-executor-plugin-{profile}")
     return wanted

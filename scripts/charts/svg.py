@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from html import escape
+from math import ceil, floor, log10
 from typing import Final, NamedTuple
 
 WIDTH: Final = 760
@@ -23,8 +24,10 @@ _STYLE: Final = """
   .axis { font-size: 11px; fill: #4b5d6e; text-anchor: middle; }
   .small { font-size: 11px; fill: #4b5d6e; }
   line { stroke: #c3ced8; }
+  .base { stroke: #1b2a38; stroke-width: 1.5; }
   @media (prefers-color-scheme: dark) {
     text { fill: #e3e9ee; } .axis, .small { fill: #a8b5c0; } line { stroke: #46525d; }
+    .base { stroke: #e3e9ee; }
   }
 """
 
@@ -57,6 +60,75 @@ class Row(NamedTuple):
     below: str = ""
 
 
+def log_chart(
+    rows: Sequence[Row], unit: str, description: str, *, low: float, base: float | None = None
+) -> str:
+    """Horizontal bars on a logarithmic axis.
+
+    Args:
+        rows: from top to bottom.
+        unit: of the axis.
+        description: of the picture, for those who do not see it.
+        low: left end of the axis; smaller values have no bar, only their text.
+        base: value at which bars begin, marked by a line; None: the left end.
+    """
+    left = _left(rows)
+    most = max(bar.value for row in rows for bar in row.bars)
+    room = max(map(_room, rows))
+    decades = log10(max(most, 10 * low) / low)
+    pixels = (WIDTH - left - room) / decades
+
+    def place(value: float) -> float:
+        return left + pixels * log10(max(value, low) / low)
+
+    names = _names(rows)
+    bottom = _TOP + sum(_BAR * len(row.bars) + _GAP for row in rows)
+    lines = head(bottom + _FOOT, description)
+    lines += _ticks([(own, place(own)) for own in _log_values(low, most)], bottom, unit)
+    start = low if base is None else base
+    y = float(_TOP)
+    for row in rows:
+        lines += _title(row, left, y + _BAR * len(row.bars) / 2)
+        for bar in row.bars:
+            x, end = sorted((place(start), place(bar.value)))
+            if bar.value > low:
+                lines.append(_rectangle(bar, names, x, y, end - x, _BAR - 2))
+            behind = max(end, place(start)) + 6
+            lines.append(f'<text x="{behind:.1f}" y="{y + 13:.1f}">{escape(bar.text)}</text>')
+            y += _BAR
+        y += _GAP
+    if base is not None:
+        x = place(base)
+        lines.append(
+            f'<line class="base" x1="{x:.1f}" y1="{_TOP - 8}" x2="{x:.1f}" y2="{bottom:.0f}"/>'
+        )
+    return "\n".join([*lines, *legend(names, left), "</svg>"]) + "\n"
+
+
+def _log_values(low: float, most: float) -> list[float]:
+    """Values for the axis: 1, 2 and 5 of each power of ten, of many powers only 1."""
+    powers = range(floor(log10(low)), ceil(log10(most)) + 1)
+    steps = (1, 2, 5) if len(powers) < 4 else (1,)
+    values = [number * 10.0**power for power in powers for number in steps]
+    return [value for value in values if low <= value <= most * 1.001]
+
+
+def _ticks(places: Iterable[tuple[float, float]], bottom: float, unit: str) -> Iterable[str]:
+    for value, x in places:
+        yield f'<line x1="{x:.1f}" y1="{_TOP - 8}" x2="{x:.1f}" y2="{bottom:.0f}"/>'
+        text = f"{value:,.10g} {unit}".strip()
+        yield f'<text class="axis" x="{x:.1f}" y="{bottom + 16:.0f}">{text}</text>'
+
+
+def _left(rows: Sequence[Row]) -> int:
+    letters = max(max(len(row.title), 0.85 * len(row.below)) for row in rows)
+    return round(_LETTER * letters) + 18
+
+
+def _names(rows: Sequence[Row]) -> list[str]:
+    return list(dict.fromkeys(bar.name for row in rows for bar in row.bars if bar.name))
+
+
 def chart(rows: Sequence[Row], unit: str, description: str, *, stacked: bool = False) -> str:
     """Horizontal bars.
 
@@ -66,11 +138,10 @@ def chart(rows: Sequence[Row], unit: str, description: str, *, stacked: bool = F
         description: of the picture, for those who do not see it.
         stacked: whether the bars of a row follow each other in one.
     """
-    letters = max(max(len(row.title), 0.85 * len(row.below)) for row in rows)
-    left = round(_LETTER * letters) + 18
+    left = _left(rows)
     most = max(_length(row, stacked) for row in rows)
     scale = min((WIDTH - left - _room(row)) / _length(row, stacked) for row in rows)
-    names = list(dict.fromkeys(bar.name for row in rows for bar in row.bars if bar.name))
+    names = _names(rows)
     heights = [_STACKED if stacked else _BAR * len(row.bars) for row in rows]
     bottom = _TOP + sum(heights) + _GAP * len(rows)
     lines = [*head(bottom + _FOOT, description), *_axis(most, scale, left, bottom, unit)]
@@ -105,13 +176,9 @@ def head(height: float, description: str) -> list[str]:
 def _axis(most: float, scale: float, left: int, bottom: float, unit: str) -> Iterable[str]:
     steps = (number * 10**power for power in range(-3, 8) for number in (1, 2, 5))
     step = next(step for step in steps if most / step <= 6)
-    value = 0.0
-    while value <= most:
-        x = left + value * scale
-        yield f'<line x1="{x:.1f}" y1="{_TOP - 8}" x2="{x:.1f}" y2="{bottom:.0f}"/>'
-        text = f"{value:,.10g} {unit}"
-        yield f'<text class="axis" x="{x:.1f}" y="{bottom + 16:.0f}">{text}</text>'
-        value = round(value + step, 9)
+    count = floor(most / step + 1e-9)
+    values = [round(number * step, 9) for number in range(count + 1)]
+    return _ticks([(value, left + value * scale) for value in values], bottom, unit)
 
 
 def _title(row: Row, left: int, middle: float) -> Iterable[str]:

@@ -112,7 +112,7 @@ def test_wrong_use_is_status_2(arguments):
     assert done.returncode == 2
     assert done.stdout == ""
     assert "Traceback" not in done.stderr
-    assert "Error: " in done.stderr
+    assert done.stderr.startswith("ngsgpu: error: ") and done.stderr.count("\n") == 1
 
 
 def test_no_command_shows_the_help():

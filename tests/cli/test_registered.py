@@ -85,7 +85,7 @@ def test_they_run_and_are_checked_as_ours(package: Path, tmp_path: Path) -> None
 
 def test_help_lists_those_that_can_be_used(package: Path) -> None:
     done = run(package, "--help")
-    listed = done.stdout.partition("Commands:")[2]
+    listed = done.stdout.partition("Of other packages:")[2]
     assert "longest" in listed and "Find the longest read." in listed
     assert "undeclared" not in listed and "broken" not in listed
     for said in (

@@ -107,12 +107,12 @@ def test_driver_that_hangs(monkeypatch, tmp_path):
         ({"table": None}, "no NVIDIA driver.*install the driver"),
         ({"table": ""}, "sees no GPU.*nvidia-smi"),
         ({"table": TABLE, "visible": ""}, "CUDA_VISIBLE_DEVICES"),
-        ({"table": TABLE, "cupy": False}, r"CuPy is not installed; pip install 'ngsgpu\[cuda13\]'"),
+        ({"table": TABLE, "cupy": False}, r"CuPy is not installed; pip install '\.\[cuda13\]'"),
         (
             {"table": TABLE.replace("580", "550"), "cupy": False},
-            r"pip install 'ngsgpu\[cuda12\]'",
+            r"pip install '\.\[cuda12\]'",
         ),
-        ({"table": OLD_TABLE, "cupy": False}, r"ngsgpu\[cuda12\].*ngsgpu\[cuda13\]"),
+        ({"table": OLD_TABLE, "cupy": False}, r"\.\[cuda12\].*\.\[cuda13\]"),
     ],
 )
 def test_cuda_says_what_is_missing_and_auto_takes_the_cpu(machine, pose, message):

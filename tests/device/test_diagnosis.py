@@ -141,7 +141,7 @@ def test_doctor_with_gpus(machine, capsys, monkeypatch):
     text = capsys.readouterr().out
     assert "0: NVIDIA H200, 139.8 GiB free of 140.4 GiB, compute capability 9.0" in text
     assert "driver 580.82.07 (CUDA 13), hidden by CUDA_VISIBLE_DEVICES" in text
-    assert "pip install 'ngsgpu[cuda13]'" in text
+    assert "pip install '.[cuda13]'" in text
 
 
 def test_doctor_in_a_machine_too_small(machine, capsys):

@@ -123,7 +123,10 @@ def test_methods_say_what_ran_and_how(tmp_path: Path) -> None:
     paragraph, references = text.strip().split("\n\n")
     assert paragraph.startswith("Two samples went through ngsgpu 0.1.0.")
     assert "assessed with fastp 0.23.2 [1]." in paragraph
-    assert "CARE [2] (k = 20, 48 hash functions; further options: `--hashes 32`)" in paragraph
+    assert (
+        "several reads agree (k = 20, 48 hash functions; further options: `--hashes 32`)"
+        in paragraph
+    )
     assert "SPAdes 4.0.0 [3]" in paragraph
     assert "(`--only-assembler -k 21,33`; further options: `--isolate`)" in paragraph
     assert paragraph.endswith("summarized with MultiQC 1.35 [4].")

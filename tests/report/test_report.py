@@ -52,8 +52,6 @@ def test_figures_and_words_of_the_results(study: Study) -> None:
         "4.0.0",
         "minhash.kmer",
         "coverage: 30; art.profile: HS20",
-        "CARE 2.3, classic",
-        "8,546",
         "assemble_reads (raw)",
     ):
         assert words in page.text, words

@@ -6,7 +6,6 @@ from ngsgpu.declared.limits import MAX_TAXID
 from ngsgpu.declared.options import flag, option
 from ngsgpu.declared.values import parameters
 from ngsgpu.errors import UsageError
-from ngsgpu.taxonomy.tree import stated_taxid
 
 
 @parameters
@@ -34,6 +33,8 @@ class ExtractionParameters:
     invert: bool = flag("Write all other reads.")
 
     def __post_init__(self) -> None:
+        from ngsgpu.taxonomy.tree import stated_taxid  # NumPy is too slow for --help
+
         if not self.taxa:
             raise UsageError("no taxon given; name one, such as `taxa=562`")
         for taxid in (*self.taxa, *(self.exclude or ())):

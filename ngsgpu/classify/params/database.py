@@ -37,7 +37,9 @@ class DatabaseParameters:
         "Drop features found in more than --max-taxa taxa of this rank.",
         shown_default="none",
     )
-    max_taxa: int = option(1, "N", "See --ambiguous-rank.", least=1)
+    max_taxa: int = option(
+        1, "N", "Maximum number of taxa of --ambiguous-rank with a feature.", least=1
+    )
 
     def to_json(self) -> dict[str, Any]:
         """As the manifest holds them: of the features' parameters those that matter.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ngsgpu.declared.options import option
+from ngsgpu.declared.options import OUTPUT, option
 from ngsgpu.declared.roles import Text
 from ngsgpu.declared.values import parameters
 from ngsgpu.errors import UsageError
@@ -86,6 +86,7 @@ class OutputRules:
         ("taxon", "score", "target", "range"),
         "LIST",
         "Columns of -o after the read name: taxon, score, target, range, in this order.",
+        group=OUTPUT,
     )
     abundance_ranks: tuple[str, ...] = option(
         ("species",),
@@ -93,6 +94,7 @@ class OutputRules:
         "Ranks of --abundance, separated by commas.",
         "--abundance-rank",
         choices=RANKS,
+        group=OUTPUT,
     )
     coverage_share: float = option(
         0.0,
@@ -102,6 +104,7 @@ class OutputRules:
         "--coverage-filter",
         least=0,
         below=1,
+        group=OUTPUT,
     )
     evidence: EvidenceParameters = NO_EVIDENCE
 

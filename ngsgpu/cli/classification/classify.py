@@ -28,7 +28,7 @@ from ngsgpu.cli.options import (
     ThreadsRun,
 )
 from ngsgpu.cli.run import cpu_options, phred, shows_plan
-from ngsgpu.declared.options import argument, option
+from ngsgpu.declared.options import INPUT, OUTPUT, argument, option
 from ngsgpu.declared.parameters import Options
 from ngsgpu.declared.roles import (
     Read,
@@ -69,16 +69,20 @@ def classify(
         "FILE",
         "Build a database of these files in memory, in place of -d; repeat for more.",
     ),
-    taxonomy: Read | None = option(None, "DIR", "For --references."),
+    taxonomy: Read | None = option(
+        None, "DIR", "Taxonomy of --references: a folder with nodes.dmp and names.dmp."
+    ),
     maps: list[Read] | None = option(
-        None, "FILE", "For --references; see `ngsgpu db build`.", "--map"
+        None, "FILE", "Sequence-to-taxon mapping of --references; see `ngsgpu db build`.", "--map"
     ),
     in1: list[Reads] | None = option(
         None, "FILE", "Reads or first mates; repeat for each lane.", "-i", "--in1"
     ),
     in2: SecondMates = None,
     interleaved: InterleavedInput = False,
-    sample: Text | None = option(None, "NAME", "Sample name.", shown_default="from -i"),
+    sample: Text | None = option(
+        None, "NAME", "Sample name.", shown_default="from -i", group=OUTPUT
+    ),
     samples: Sheet | None = option(
         None,
         "FILE",
@@ -86,24 +90,32 @@ def classify(
         "is replaced by the sample name. -: samples are taken from standard input as they come.",
     ),
     only_partition: int | None = option(
-        None, "K", "Query only this partition; needs --candidates."
+        None, "K", "Query only this partition; needs --candidates.", group="Partitions"
     ),
     candidate_file: Written | None = option(
-        None, "FILE", "Write only candidates, for `ngsgpu classify-merge`.", "--candidates"
+        None,
+        "FILE",
+        "Write only candidates, for `ngsgpu classify-merge`.",
+        "--candidates",
+        group="Partitions",
     ),
     files: OutputFiles,
     classified_out: Written | None = option(
         None,
         "FILE",
-        "Reads that are classified, as they are: all, or first mates.",
+        "Write classified reads unchanged: all, or first mates.",
     ),
-    classified_out2: Written | None = option(None, "FILE", "Their second mates, with -I."),
+    classified_out2: Written | None = option(
+        None, "FILE", "Write the second mates of classified pairs."
+    ),
     unclassified_out: Written | None = option(
         None,
         "FILE",
-        "Reads that are not classified, as they are: all, or first mates.",
+        "Write unclassified reads unchanged: all, or first mates.",
     ),
-    unclassified_out2: Written | None = option(None, "FILE", "Their second mates, with -I."),
+    unclassified_out2: Written | None = option(
+        None, "FILE", "Write the second mates of unclassified pairs."
+    ),
     stats: StatsFile = None,
     calls: Options[QueryParameters],
     metacache: Metacache = False,
@@ -117,6 +129,7 @@ def classify(
         "Use the database that `ngsgpu db serve` has open, at this socket.",
         shown_default="of the database, if no PATH is given",
         alone="",
+        group=INPUT,
     ),
     run: SamplesRun,
 ) -> int:

@@ -13,7 +13,7 @@ from ngsgpu.classify.params import CALLS_BY_EVIDENCE, METACACHE_CALLS, OutputRul
 from ngsgpu.cli.adapter import CRAM_REFERENCE, SETTINGS
 from ngsgpu.cli.options import Compute
 from ngsgpu.cli.run import open_run
-from ngsgpu.declared.options import flag, option
+from ngsgpu.declared.options import RESEARCH, RUN, flag, option
 from ngsgpu.declared.parameters import Options, parameters_of
 from ngsgpu.declared.roles import Written
 from ngsgpu.errors import UsageError
@@ -30,6 +30,7 @@ Gpus = Annotated[
         "N",
         "GPUs to use; partitions, or else reads, are distributed over them; 0: none.",
         shown_default="1 if available",
+        group=RUN,
     ),
 ]
 
@@ -42,7 +43,7 @@ class ClassifyRun(Compute):
 
 
 NoVerify = Annotated[
-    bool, flag("Skip checksum verification of the database.", "--no-verify", default=...)
+    bool, flag("Skip checksum verification of the database.", "--no-verify", default=..., group=RUN)
 ]
 
 
@@ -110,6 +111,7 @@ Metacache = Annotated[
         "--sketch 16.",
         "--metacache",
         default=...,
+        group=RESEARCH,
     ),
 ]
 

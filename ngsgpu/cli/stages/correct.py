@@ -9,7 +9,7 @@ from typing import Any, Literal
 from ngsgpu.cli.options import FirstOutputs, ReadsOrFirstMates, SecondMates, SecondOutputs, StageRun
 from ngsgpu.cli.run import open_run, phred, run_or_plan
 from ngsgpu.correct.params import CorrectionParameters
-from ngsgpu.declared.options import flag, option
+from ngsgpu.declared.options import INPUT, flag, option
 from ngsgpu.declared.parameters import Options
 from ngsgpu.declared.roles import Prefix
 from ngsgpu.errors import UsageError
@@ -22,7 +22,7 @@ def correct(
     in2: SecondMates = None,
     out1: FirstOutputs = None,
     out2: SecondOutputs = None,
-    interleaved: bool = flag("-i and -o hold interleaved pairs.", "--interleaved"),
+    interleaved: bool = flag("-i and -o hold interleaved pairs.", "--interleaved", group=INPUT),
     method: Literal["msa", "spectrum"] = option(
         "msa",
         "msa|spectrum",
@@ -35,12 +35,14 @@ def correct(
         "With --method spectrum, cut reads that are not corrected to their longest part of solid "
         "k-mers; leave out reads (pairs) without any.",
         "--trim",
+        group="k-mers (--method spectrum)",
     ),
     split: Prefix | None = option(
         None,
         "PREFIX",
         "With --method spectrum, also write the reads by class: error_free, fixed, trimmed, "
         "discarded; a pair has the class of its worse mate.",
+        group="k-mers (--method spectrum)",
     ),
     run: StageRun,
 ) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ngsgpu.cli.options import FirstMates, PhredOffsetOption, RecordRun, SecondMates
 from ngsgpu.cli.run import open_run, phred, run_or_plan
-from ngsgpu.declared.options import flag, option
+from ngsgpu.declared.options import INPUT, OUTPUT, flag, option
 from ngsgpu.declared.parameters import Options
 from ngsgpu.declared.roles import Prefix, Written
 from ngsgpu.errors import UsageError
@@ -24,19 +24,26 @@ def merge(
         "PREFIX",
         "Write FLASH's five output files, under its names, in place of -o and --unmerged.",
     ),
-    compress: bool = flag("With --flash-prefix: compress the reads.", "-z", "--compress"),
-    to_stdout: bool = flag("Same as -o -.", "-c", "--to-stdout"),
-    interleaved_in: bool = flag("-i holds interleaved pairs.", "--interleaved-in"),
+    compress: bool = flag(
+        "With --flash-prefix: compress the reads.", "-z", "--compress", group=OUTPUT
+    ),
+    to_stdout: bool = flag(
+        "Write merged reads to standard output, as -o - does.", "-c", "--to-stdout", group=OUTPUT
+    ),
+    interleaved_in: bool = flag("-i holds interleaved pairs.", "--interleaved-in", group=INPUT),
     interleaved_out: bool = flag(
-        "Write unmerged pairs interleaved to --unmerged1.", "--interleaved-out"
+        "Write unmerged pairs interleaved to --unmerged1.", "--interleaved-out", group=OUTPUT
     ),
     flash: bool = flag(
-        "FLASH's method and defaults: --overlap flash --quality flash -M 65; with --flash-prefix, "
-        "files byte-identical to FLASH's.",
+        "Merge by FLASH's method with its defaults: --overlap flash --quality flash -M 65; with "
+        "--flash-prefix, files byte-identical to FLASH's.",
         "--flash",
+        group="Overlaps",
     ),
     hist: Written | None = option(None, "FILE", "Write the length histogram of the merged reads."),
-    histogram: Written | None = option(None, "FILE", "The same histogram drawn with asterisks."),
+    histogram: Written | None = option(
+        None, "FILE", "Write the length histogram of the merged reads, drawn with asterisks."
+    ),
     ihist: Written | None = option(
         None, "FILE", "Write fragment lengths as BBMap does, for MultiQC."
     ),

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from ngsgpu.cli.options import FirstMates, RecordRun, SecondMates
 from ngsgpu.cli.run import open_run, run_or_plan
-from ngsgpu.declared.options import flag, option
+from ngsgpu.declared.options import INPUT, OUTPUT, RUN, flag, option
 from ngsgpu.declared.parameters import Options
 from ngsgpu.errors import NOTHING_LEFT
 from ngsgpu.trim.outputs import TrimOutputs
@@ -17,9 +17,9 @@ from ngsgpu.trim.params import TrimParameters
 logger = logging.getLogger("ngsgpu")
 
 _Threads = Annotated[
-    int, option(..., "N", "Worker threads; 0: all CPUs.", "-w", "--thread", "--threads")
+    int, option(..., "N", "Worker threads; 0: all CPUs.", "-w", "--thread", "--threads", group=RUN)
 ]
-_Quiet = Annotated[bool, flag("Print only errors.", "--quiet", default=...)]
+_Quiet = Annotated[bool, flag("Print only errors.", "--quiet", default=..., group=RUN)]
 _Level = Annotated[
     int,
     option(
@@ -29,6 +29,7 @@ _Level = Annotated[
         "-z",
         "--compression",
         "--compress-level",
+        group=OUTPUT,
     ),
 ]
 
@@ -45,9 +46,12 @@ class TrimRun(RecordRun):
 def trim(
     in1: FirstMates = None,
     in2: SecondMates = None,
-    interleaved: bool = flag("-i holds interleaved pairs.", "--interleaved-in"),
+    interleaved: bool = flag("-i holds interleaved pairs.", "--interleaved-in", group=INPUT),
     phred64: bool = flag(
-        "Qualities are Phred+64; those of the outputs are Phred+33.", "-6", "--phred64"
+        "Qualities of the input are Phred+64; those of the output are Phred+33.",
+        "-6",
+        "--phred64",
+        group=INPUT,
     ),
     *,
     outputs: TrimOutputs,

@@ -18,7 +18,7 @@ from typing import Any
 
 import ngsgpu
 from ngsgpu.device.cuda.structs import SUFFIX, declarations
-from ngsgpu.errors import DeviceError, UsageError
+from ngsgpu.errors import DeviceError, UsageError, install_extra
 
 ROOT = Path(ngsgpu.__file__).resolve().parents[1]
 # Products are not contracted into sums, so that each operation rounds as on the CPU.
@@ -187,7 +187,7 @@ def _nvrtc() -> Any:
     except Exception as error:
         cause = " ".join(str(error).split())
         raise UsageError(
-            f"CUDA kernels cannot be compiled ({cause}); pip install 'ngsgpu[cuda13]' or, for a "
-            "driver of CUDA 12, 'ngsgpu[cuda12]'"
+            f"CUDA kernels cannot be compiled ({cause}); {install_extra('cuda13')} or, for a "
+            "driver of CUDA 12, '.[cuda12]'"
         ) from error
     return cuda.nvrtc

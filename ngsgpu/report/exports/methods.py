@@ -150,8 +150,8 @@ class Methods:
     def _correction(self) -> Iterator[str]:
         if runs := self._ran("correct"):
             yield (
-                "Sequencing errors were corrected with `ngsgpu correct`, which implements CARE "
-                f"{self._cite('care')} ({_said(runs, _CORRECTION)}{self._extra('correct')})."
+                "Sequencing errors were corrected with `ngsgpu correct`, which "
+                f"{self._decides(runs)} ({_said(runs, _CORRECTION)}{self._extra('correct')})."
             )
         if runs := self._ran("spectrum"):
             yield (
@@ -159,6 +159,16 @@ class Methods:
                 "replaces bases so that all k-mers of a read occur often enough "
                 f"({_said(runs, _SPECTRUM)}{self._extra('correct')})."
             )
+
+    def _decides(self, runs: Sequence[Json]) -> str:
+        """What decides about bases: CARE's rules alone, or more than these."""
+        care = self._cite("care")
+        if all(run.get("parameters.classic") for run in runs):
+            return f"decides as CARE {care} does"
+        more = "keeps bases on which several reads agree"
+        if any(run.get("parameters.model") not in (None, "none") for run in runs):
+            more += " and lets a forest of decision trees decide where fixed thresholds do not"
+        return f"aligns overlapping reads as CARE {care} does, {more}"
 
     def _merging(self) -> Iterator[str]:
         if runs := self._ran("merge"):

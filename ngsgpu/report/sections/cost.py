@@ -18,7 +18,7 @@ from ngsgpu.report.drawing import drawn, thousands
 from ngsgpu.report.files import Json, load_json, numbered_lines
 from ngsgpu.report.model import Sample, SampleResults, Study
 from ngsgpu.report.page import Plot, Table
-from ngsgpu.report.palette import AFTER, CYCLE
+from ngsgpu.report.palette import AFTER, SAMPLES
 from ngsgpu.report.spread import MANY_SAMPLES
 
 if TYPE_CHECKING:
@@ -254,7 +254,7 @@ def _draw(
             if are_many:
                 axes.plot(widths, at, ".", color=AFTER, markersize=2.5, alpha=0.6)
             else:
-                axes.barh(at, widths, height=height * 0.9, color=CYCLE[number % len(CYCLE)],
+                axes.barh(at, widths, height=height * 0.9, color=SAMPLES[number % len(SAMPLES)],
                           label=label)  # fmt: skip
         axes.set_xlim(left=0)
         axes.set_xlabel(title)

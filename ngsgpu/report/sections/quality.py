@@ -177,6 +177,10 @@ def number_of(reads: Json) -> float | None:
     return reads.number(f"{_ALL}.total_reads")
 
 
+_CUT_OFF: Final = 5
+"""Bases from the longest known fragment within which a peak is where the mates cease to overlap."""
+
+
 def _table(reads: Mapping[str, Json], doubt: str) -> Table:
     def percent(key: str) -> Callable[[Json], str]:
         return lambda own: words.percent(own.number(key) if number_of(own) != 0 else None)
@@ -194,7 +198,9 @@ def _table(reads: Mapping[str, Json], doubt: str) -> Table:
         "GC content": percent(f"{_ALL}.gc_content"),
         "duplicates": percent("duplication.rate"),
         "reads with adapter": lambda own: words.percent(adapters(own)),
-        "most frequent fragment length": lambda own: words.count(_most_frequent(own)),
+        "most frequent fragment length (mates that overlap)": lambda own: words.count(
+            _most_frequent(own)
+        ),
     }
     cells = [(label, *(cell(own) for own in reads.values())) for label, cell in rows.items()]
     kept = [row for row in cells if any(cell != words.NOTHING for cell in row[1:])]
@@ -224,8 +230,16 @@ def _inserts(reads: Json) -> list[tuple[int, int]]:
 
 
 def _most_frequent(reads: Json) -> float | None:
-    """The most frequent length of the fragments; None if none is known."""
-    return reads.number("insert_size.peak") if _inserts(reads) else None
+    """The most frequent length of the fragments; None if none is known.
+
+    Lengths are known only where mates overlap: a peak at the longest of them is the end of what can
+    be seen, with more fragments beyond.
+    """
+    lengths = [length for length, _ in _inserts(reads)]
+    peak = reads.number("insert_size.peak")
+    if peak is None or not lengths or peak > lengths[-1] - _CUT_OFF:
+        return None
+    return peak
 
 
 def _plot_uncorrected(section: SampleSection, reads: Mapping[str, Json]) -> None:

@@ -22,6 +22,7 @@ from ngsgpu.report.palette import (
     LIGHT,
     MUTED,
     PURPLE,
+    SAMPLES,
     SKY,
 )
 from ngsgpu.report.sections.classification.files import Composition, Share, TargetCoverage, Taxon
@@ -196,7 +197,7 @@ def abundance_bars(
         of = {share.name: 100 * share.reads / max(reads, 1) for share in shares}
         at = np.arange(len(shown)) + (number - (len(samples) - 1) / 2) * height
         widths = [of.get(taxon, 0.0) for taxon in shown]
-        axes.barh(at, widths, height=0.9 * height, color=CYCLE[number % len(CYCLE)],
+        axes.barh(at, widths, height=0.9 * height, color=SAMPLES[number % len(SAMPLES)],
                   label=label)  # fmt: skip
         if len(samples) == 1:
             for place, width in zip(at, widths, strict=True):

@@ -385,7 +385,7 @@ def _database_table(databases: Mapping[str, Path]) -> Table | None:
         "database", "reference sequences", "bases", "taxa in the taxonomy",
         "sequences without a taxon", "partitions", "digest",
     )  # fmt: skip
-    return Table(headings, rows, text_columns=frozenset({6}))
+    return Table(headings, rows, text_columns=frozenset({1}))
 
 
 def _facts(path: Path) -> Json:

@@ -1,4 +1,4 @@
-"""Correction's stages, parameters and commands, and values published for it."""
+"""Correction's stages, parameters and commands."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from ngsgpu.report import words
 from ngsgpu.report.model import SampleResults
 from ngsgpu.report.page import Table
-from ngsgpu.report.sections.correction.section import Correction, statistics
-from ngsgpu.report.words import Number
+from ngsgpu.report.sections.correction.section import statistics
 
 
 def stage_table(samples: Sequence[SampleResults]) -> Table | None:
@@ -50,49 +49,3 @@ def commands(samples: Sequence[SampleResults]) -> list[tuple[str, str]]:
         if isinstance(command, list) and command:
             found.append((label, " ".join(str(word) for word in command)))
     return found
-
-
-_RUN = "reference run, other data"
-_PUBLISHED = "published [1], other data"
-_REFERENCE = (
-    ("CARE 2.3, classic", "human chr20 + yeast, 30x HiSeq", _RUN, 0.953, 79),
-    ("BFC r181", "human chr20 + yeast, 30x HiSeq", _RUN, 0.985, 4370),
-    ("Lighter 1.1.3", "human chr20 + yeast, 30x HiSeq", _RUN, 0.966, 8546),
-    ("CARE, classic", "C. elegans, 30x HiSeq", _PUBLISHED, 0.95, 253),
-    ("CARE, classic", "D. melanogaster, 30x HiSeq", _PUBLISHED, 0.95, 110),
-    ("CARE, classic", "human chr14, 30x HiSeq", _PUBLISHED, 0.92, 452),
-    ("BFC", "D. melanogaster, 30x HiSeq", _PUBLISHED, 0.99, 1498),
-    ("Lighter", "D. melanogaster, 30x HiSeq", _PUBLISHED, 0.97, 3651),
-)
-"""Program, data, origin, sensitivity, FP per million corrections; [1] is the dissertation."""
-
-
-def reference_table(samples: Sequence[SampleResults]) -> Table:
-    """Values measured here, then values published for other data."""
-    rows: list[tuple[str, ...]] = []
-    marks = set()
-    for results in samples:
-        truth = results.of(Correction).truth
-        if truth is None:
-            continue
-        version = str(truth.get("version") or "")
-        marks.add((len(rows), 0))
-        rows.append(
-            (
-                f"ngsgpu {version}".strip(),
-                results.sample.label,
-                "measured here",
-                words.decimal(truth.number("rates.sensitivity"), 3),
-                words.decimal(truth.number("rates.fp_per_million_corrections"), 1),
-            )
-        )
-    rows += [
-        (*names, Number(f"{sensitivity}", sensitivity), words.count(false))
-        for *names, sensitivity, false in _REFERENCE
-    ]
-    return Table(
-        ("program", "data", "origin", "sensitivity", "FP per million corrections"),
-        rows,
-        frozenset(marks),
-        frozenset({1, 2}),
-    )

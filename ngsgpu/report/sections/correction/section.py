@@ -249,7 +249,8 @@ def _say_replaced(stats: Json, finding: Finding, *, has_truth: bool) -> None:
 
 LOW_COVERAGE = 15.0
 """Below this many reads a position, correction leaves many errors, and k-mers of the genome itself
-occur once. On simulated reads its sensitivity was 0.875 at 15x and 0.996 at 30x."""
+occur once: of two simulated bacteria at 15x, 0.994 and 0.998 of the errors were found, at 30x
+0.9997 of one."""
 
 
 def _say_coverage(stats: Json, finding: Finding) -> None:
