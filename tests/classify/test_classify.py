@@ -122,21 +122,31 @@ def test_any_number_of_partitions_gives_the_same(
     assert len(cut.partitions) == number
     assert run(cut, sample, tmp_path / "cut", parameters) == expected
 
-    files = []
-    for partition in range(number):
-        files.append(tmp_path / f"{partition}.cand")
-        classifier = Classifier(
-            open_database(tmp_path / "db"),
-            parameters,
-            partitions=[partition],
-            options=RunOptions(units_per_task=5 + partition),
-        )
-        classifier.classify([sample], SampleOutputs(candidates=str(files[-1])))
-    for rules in (
-        OutputRules(),
-        OutputRules(coverage_share=0.2),
-        OutputRules(evidence=EvidenceParameters(0.94)),
+    def candidates(rules: OutputRules) -> list[Path]:
+        files = []
+        for partition in range(number):
+            files.append(tmp_path / f"{rules.evidence.by_model}-{partition}.cand")
+            classifier = Classifier(
+                open_database(tmp_path / "db"),
+                parameters,
+                partitions=[partition],
+                rules=rules,
+                options=RunOptions(units_per_task=5 + partition),
+            )
+            classifier.classify([sample], SampleOutputs(candidates=str(files[-1])))
+        return files
+
+    by_calls = candidates(OutputRules())
+    by_model = candidates(OutputRules(evidence=EvidenceParameters(0.94)))
+    for rules, files, others in (
+        (OutputRules(), by_calls, by_model),
+        (OutputRules(coverage_share=0.2), by_calls, by_model),
+        (OutputRules(evidence=EvidenceParameters(0.94)), by_model, by_calls),
     ):
+        with pytest.raises(InputError, match="other rules of calls"):
+            Classifier(cut, parameters, partitions=[], rules=rules).merge(
+                others, outputs_in(tmp_path / "merged")
+            )
         merger = Classifier(cut, parameters, partitions=[], rules=rules)
         merger.merge(files[::-1], outputs_in(tmp_path / "merged"))
         whole = run(database, sample, tmp_path / "whole", parameters, rules=rules)

@@ -27,7 +27,7 @@ from ngsgpu.io.output.manifest import parse_json
 from ngsgpu.jit import Integer, njit
 
 FORMAT: Final = "ngsgpu candidates"
-VERSION: Final = 2
+VERSION: Final = 3
 _BLOCK: Final = struct.Struct("<IIB")
 _SUM: Final = struct.Struct("<I")
 _COLUMN: Final = struct.Struct("<QQ")
@@ -65,6 +65,7 @@ class CandidateHeader:
         candidates: maximum candidates per query.
         insert_size: as in ``QueryParameters``.
         lowest: as in ``QueryParameters``.
+        by_model: as of ``Engine``.
         read_errors: per base, as the qualities of long reads say; 0 if they do not.
     """
 
@@ -75,6 +76,7 @@ class CandidateHeader:
     candidates: int
     insert_size: int
     lowest: str
+    by_model: bool
     read_errors: float = 0.0
 
     def line(self) -> bytes:

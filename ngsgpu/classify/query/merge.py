@@ -33,6 +33,7 @@ def check_files(files: Sequence[CandidateFile], engine: Engine) -> str:
         "candidates": (parameters.candidates, "another `candidates`"),
         "insert_size": (parameters.insert_size, "another `insert_size`"),
         "lowest": (parameters.lowest, "another `lowest`"),
+        "by_model": (engine.by_model, "other rules of calls (`metacache`)"),
         "sample": (files[0].header.sample, f"another sample than {files[0].path}"),
     }
     seen: dict[int, str] = {}
@@ -40,7 +41,7 @@ def check_files(files: Sequence[CandidateFile], engine: Engine) -> str:
         for name, (value, what) in wanted.items():
             found = getattr(file.header, name)
             if found != value:
-                shown = "" if name == "database" else f" ({found}, here {value})"
+                shown = "" if name in ("database", "by_model") else f" ({found}, here {value})"
                 raise InputError(
                     file.path, f"was made with {what}{shown}", "merge files of the same run"
                 )

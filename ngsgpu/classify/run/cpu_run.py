@@ -214,6 +214,7 @@ class SampleRun:
             candidates=parameters.candidates,
             insert_size=parameters.insert_size,
             lowest=parameters.lowest,
+            by_model=self._engine.by_model,
             read_errors=0.0 if estimate is None else estimate.errors or 0.0,
         )
 
