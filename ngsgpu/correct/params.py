@@ -29,12 +29,24 @@ TOLERANCE = 1e-5
 TYPICAL_ERROR_RATE = 1e-3
 """Of bases of at least Q20, before any is seen."""
 
+TYPICAL_GOOD_RATE = 1e-4
+"""The same of Q30: low, so that the sample looks for pairs of such bases in deep columns, too."""
+
 MIN_VARIANT_READS = 3
 UNEXPLAINED = 0.002
 """Probability that an error of a read is found in enough others by chance, at most."""
 
 UNEXPLAINED_PAIR = 0.01
 """The same of an error of Q30 or above in one other read, with such a quality there, too."""
+
+ALLELE_ODDS = 10
+"""How many times as frequent as errors that meet the alleles of two such bases are, at least."""
+
+CHANCE_BASES = 4
+"""Bases by which an overlap is longer than the k-mer that found it."""
+
+FEWEST_OF_COPY = 2
+"""Reads with a base that show another copy of a repeat: a single one has an error."""
 
 NEVER = (1 << 31) - 1
 
@@ -214,7 +226,19 @@ class CorrectionParameters:
         own = self.minhash
         if self.classic:
             own = dataclasses.replace(own, kmer=own.k)
-        return dataclasses.replace(self, minhash=own.for_reads(reads, bases, repeated, coverage))
+        minhash = own.for_reads(reads, bases, repeated, coverage)
+        length = bases / max(1, reads)
+        half = max(minhash.k + CHANCE_BASES, math.floor(length / 2))
+        if self.classic or half >= self.min_overlap or length <= half:
+            return dataclasses.replace(self, minhash=minhash)
+        # The least overlap leaves fewer shifts than where it is a part of the length.
+        share = min(1.0, (1 - half / length) / (1 - self.min_overlap_ratio))
+        return dataclasses.replace(
+            self,
+            minhash=minhash,
+            min_overlap=half,
+            coverage_factor=self.coverage_factor * share,
+        )
 
     def chosen_model(self, *, with_qualities: bool = True) -> str:
         """The model for reads with or without qualities: ``none``, ``default`` or a file."""
@@ -242,13 +266,19 @@ class CorrectionParameters:
         errors: int,
         good_bases: int = 0,
         good_errors: int = 0,
+        good_depth: int = 0,
+        good_pairs: int = 0,
     ) -> Rules:
-        """``rules`` for the errors among the Q20 bases of a sample, and its good ones, of Q30."""
+        """``rules`` for what ``workspace.sampled_errors`` saw in a sample."""
         rate, good_rate = (
             min(0.1, (wrong + 1) / (seen + 1 / TYPICAL_ERROR_RATE))
             for wrong, seen in ((errors, bases), (good_errors, good_bases))
         )
-        return self.rules(coverage, paired=paired, error_rate=rate, good_error_rate=good_rate)
+        meeting = good_depth * good_rate / 3
+        alleles = (max(0.0, good_pairs - meeting) + 1) / max(1, good_bases)
+        depth = math.floor(min(NEVER, 3 * alleles / (ALLELE_ODDS * good_rate**2)))
+        own = self.rules(coverage, paired=paired, error_rate=rate, good_error_rate=good_rate)
+        return own._replace(pair_depth=min(own.pair_depth, depth))
 
     def rules(
         self,
@@ -256,7 +286,7 @@ class CorrectionParameters:
         *,
         paired: bool,
         error_rate: float = TYPICAL_ERROR_RATE,
-        good_error_rate: float = TYPICAL_ERROR_RATE,
+        good_error_rate: float = TYPICAL_GOOD_RATE,
     ) -> Rules:
         """The integers for a coverage (reads per position) and error rates of Q20 and Q30 bases."""
         from ngsgpu.align.rules import Rules
@@ -284,7 +314,10 @@ class CorrectionParameters:
             bin_permille=(round(2000 * e), round(3000 * e), round(4000 * e)),
             bin_reads=math.ceil(self.coverage_factor * seen - TOLERANCE),
             refine_rounds=self.refine_rounds,
-            refine_reads=max(1, math.floor(self.refine_factor * math.floor(coverage) + TOLERANCE)),
+            refine_reads=max(
+                1 if self.classic else FEWEST_OF_COPY,
+                math.floor(self.refine_factor * math.floor(coverage) + TOLERANCE),
+            ),
             refine_keep_weight=_weight(0.9),
             min_coverage=math.ceil(self.coverage_factor / 6 * coverage - TOLERANCE),
             mean_support=_support(1 - e),

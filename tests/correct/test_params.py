@@ -25,7 +25,8 @@ def test_numbers_of_reads(coverage: float) -> None:
     classic = CorrectionParameters(classic=True).rules(coverage, paired=False)
     assert classic.bin_reads == math.ceil(Fraction(6, 10) * c - TOLERANCE)
     assert rules.min_coverage == math.ceil(c / 10 - TOLERANCE)
-    assert rules.refine_reads == max(1, math.floor(Fraction(3, 10) * math.floor(c) + TOLERANCE))
+    copy = math.floor(Fraction(3, 10) * math.floor(c) + TOLERANCE)
+    assert (rules.refine_reads, classic.refine_reads) == (max(2, copy), max(1, copy))
     assert rules.max_bucket_size == max(10, math.floor(Fraction(5, 2) * c))
     assert rules.window == min(rules.max_bucket_size, 16_384 // 48)
 
@@ -81,3 +82,31 @@ def test_wrong_coverage(coverage: float) -> None:
 def test_wrong_quality_bits(bits: int) -> None:
     with pytest.raises(UsageError, match=f"`quality_bits` must be 8, 2, 1 or 0, not {bits}"):
         CorrectionParameters(quality_bits=bits)
+
+
+def test_pairs_that_errors_explain_are_no_alleles() -> None:
+    """Of isolates few pairs are seen, of mixtures more than errors that meet."""
+
+    def pair_depth(bases: int, errors: int, depth: int, pairs: int) -> int:
+        sample = {"good_bases": bases, "good_errors": errors, "good_depth": depth}
+        parameters = CorrectionParameters()
+        rules = parameters.observed_rules(
+            30, paired=True, bases=bases, errors=errors, good_pairs=pairs, **sample
+        )
+        return rules.pair_depth
+
+    assert pair_depth(1_069_109, 254, 7_124, 1) < 10
+    assert pair_depth(683_897, 229, 4_228, 131) == 89, "errors of Q30 hardly meet at that depth"
+    assert pair_depth(1_000, 0, 0, 0) == 60, "too few to tell"
+
+
+@pytest.mark.parametrize(
+    ("length", "overlap", "factor"),
+    [(36, 20, 0.6 * (1 - 20 / 36) / 0.7), (50, 25, 0.6 * 0.5 / 0.7), (60, 30, 0.6), (20, 30, 0.6)],
+)
+def test_least_overlap_of_short_reads(length: int, overlap: int, factor: float) -> None:
+    rules = CorrectionParameters().for_reads(1000, 1000 * length)
+    assert rules.min_overlap == overlap
+    assert rules.coverage_factor == pytest.approx(factor)
+    classic = CorrectionParameters(classic=True).for_reads(1000, 1000 * length)
+    assert (classic.min_overlap, classic.coverage_factor) == (30, 0.6)

@@ -7,6 +7,7 @@ but the parameters. ``correct`` goes through all the steps; every step can be ca
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections import defaultdict
 from dataclasses import dataclass
@@ -50,7 +51,7 @@ class Corrector(Aligner):
         self, reads: list[Read], parameters: CorrectionParameters, coverage: float, *, paired: bool
     ) -> None:
         super().__init__(reads, parameters, coverage, paired=paired)
-        self.q20_error_rate = self.q30_error_rate = 0.001
+        self.q20_error_rate, self.q30_error_rate, self.allele_rate = 0.001, 0.0001, 1.0
         # Of the columns asked for last.
         self._alleles: tuple[Columns | None, dict[int, set[str]]] = None, {}
 
@@ -90,7 +91,10 @@ class Corrector(Aligner):
         """Whether two reads of Q30 make an allele where ``depth`` reads are sure of their base."""
         if self.p.classic or self.p.keep_variants is not None:
             return False
-        return depth <= math.floor(3 * 0.01 / self.q30_error_rate)
+        rate = self.q30_error_rate
+        return depth <= min(
+            math.floor(3 * 0.01 / rate), math.floor(3 * self.allele_rate / (10 * rate**2))
+        )
 
     def alleles(self, anchor: int, columns: Columns, kept: list[Candidate]) -> dict[int, set[str]]:
         """The bases of each column that errors do not explain, beside the consensus."""
@@ -308,16 +312,17 @@ class Corrector(Aligner):
         return found, aligned
 
     def observe(self) -> None:
-        """Take the error rate of sure bases from a sample of the reads."""
+        """Take the rates of errors and of alleles of sure bases from a sample of the reads."""
         mates = 2 if self.paired else 1
         every = max(8, math.ceil(len(self.reads) // mates / 4096))
-        bases = errors = good_bases = good_errors = 0
+        bases = errors = good_bases = good_errors = good_depth = pairs = 0
         for first in range(0, len(self.reads) // mates * mates, every * mates):
             _, aligned = self.aligned(range(first, first + mates))
             for anchor, laid in aligned.items():
                 kept = self.refine(anchor, self.keep(laid))
                 columns = self.lay_out(anchor, kept)
                 own = self.reads[anchor]
+                alleles = self.alleles(anchor, columns, kept)
                 for position in range(len(own) if kept else 0):
                     if own.q20[position]:
                         old = own.bases[position]
@@ -326,12 +331,29 @@ class Corrector(Aligner):
                         rare = columns[position][old].q20 <= max(1, depth // 50)
                         wrong = rare and old != consensus(columns[position])
                         errors += wrong
-                        good_bases += own.weights[position] >= Q30
-                        good_errors += wrong and own.weights[position] >= Q30
+                        good = own.weights[position] >= Q30
+                        good_bases += good
+                        good_errors += wrong and good
+                        good_depth += depth if wrong and good else 0
+                        two = columns[position][old].q20 == 2
+                        pairs += good and two and old in alleles[position]
         self.q20_error_rate = min(0.1, (errors + 1) / (bases + 1000))
-        self.q30_error_rate = min(0.1, (good_errors + 1) / (good_bases + 1000))
+        rate = min(0.1, (good_errors + 1) / (good_bases + 1000))
+        self.q30_error_rate = rate
+        self.allele_rate = (max(0.0, pairs - good_depth * rate / 3) + 1) / max(1, good_bases)
+
+    def suit_short_reads(self) -> None:
+        """Let the least overlap, and the reads that it leaves, follow from the mean length."""
+        length = Fraction(sum(len(read) for read in self.reads), max(1, len(self.reads)))
+        half = max(self.p.minhash.k + 4, math.floor(length / 2))
+        if self.p.classic or not half < min(self.p.min_overlap, length):
+            return
+        left = (1 - half / length) / (1 - exact(self.p.min_overlap_ratio))
+        factor = float(exact(self.p.coverage_factor) * min(1, left))
+        self.p = dataclasses.replace(self.p, min_overlap=half, coverage_factor=factor)
 
     def correct(self) -> Result:
+        self.suit_short_reads()
         self.observe()
         decisions: list[Decision | None] = [None] * len(self.reads)
         step = 2 if self.paired else 1
