@@ -349,7 +349,7 @@ class Corrector(Aligner):
         if self.p.classic or not half < min(self.p.min_overlap, length):
             return
         left = (1 - half / length) / (1 - exact(self.p.min_overlap_ratio))
-        factor = float(exact(self.p.coverage_factor) * min(1, left))
+        factor = float(exact(self.p.coverage_factor) * min(Fraction(1), left))
         self.p = dataclasses.replace(self.p, min_overlap=half, coverage_factor=factor)
 
     def correct(self) -> Result:
