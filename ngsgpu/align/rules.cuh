@@ -8,5 +8,5 @@ constexpr int SUPPORT_BITS = 20;
 // Counters of a run, in the order of ngsgpu/correct/workspace.py.
 enum Counter {
     ANCHORS, ALONE, CROWDED, HIGH, LOW, FOUND, ALIGNED, KEPT, REFINED_AWAY, Q20_BASES, Q20_ERRORS,
-    Q30_BASES, Q30_ERRORS, Q30_DEPTH, Q30_PAIRS, COUNTERS
+    Q30_BASES, Q30_ERRORS, COUNTERS
 };

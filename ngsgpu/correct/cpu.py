@@ -132,6 +132,7 @@ def correct_anchor(
     if removed == kept:
         work.counters[ALONE] += 1
         return at
+    count_errors(reads, weights, rules, anchor, work.columns, work.counters)
     find_alleles(
         reads,
         weights,
@@ -142,7 +143,6 @@ def correct_anchor(
         length + 2 * rules.margin,
         work.columns,
     )
-    count_errors(reads, weights, rules, anchor, work.columns, work.counters)
     replace, high = classify(rules, work.columns, length)
     mark_ambiguous(ambiguous_bases, anchor, 1, work.ambiguous)
     carried = rare_alleles_of(reads, weights, rules, anchor, work.ambiguous, work.columns)

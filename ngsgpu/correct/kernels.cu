@@ -114,8 +114,8 @@ __device__ void correct_anchor(const Reads& reads, const AmbiguousBases& all_amb
     const bool high = replace && block.support_sum >= rules.high_mean_support * length &&
                       block.smallest >= rules.high_min_support;
     const uint8_t* qualities = reads.qualities + quality_start(reads, anchor);
-    const bool alleles = find_alleles(reads, weights, rules, anchor, c, msa, thread, blockDim.x);
     count_errors(reads, weights, msa, qualities, block, thread);
+    const bool alleles = find_alleles(reads, weights, rules, anchor, c, msa, thread, blockDim.x);
     const int carried =
         alleles ? rare_alleles_of(reads, weights, msa, qualities, thread, blockDim.x) : 0;
     const bool rare = carried & CARRIES_RARE;

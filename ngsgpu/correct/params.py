@@ -29,18 +29,12 @@ TOLERANCE = 1e-5
 TYPICAL_ERROR_RATE = 1e-3
 """Of bases of at least Q20, before any is seen."""
 
-TYPICAL_GOOD_RATE = 1e-4
-"""The same of Q30: low, so that the sample looks for pairs of such bases in deep columns, too."""
-
 MIN_VARIANT_READS = 3
 UNEXPLAINED = 0.002
 """Probability that an error of a read is found in enough others by chance, at most."""
 
 UNEXPLAINED_PAIR = 0.01
 """The same of an error of Q30 or above in one other read, with such a quality there, too."""
-
-ALLELE_ODDS = 10
-"""How many times as frequent as errors that meet the alleles of two such bases are, at least."""
 
 CHANCE_BASES = 4
 """Bases by which an overlap is longer than the k-mer that found it."""
@@ -266,19 +260,13 @@ class CorrectionParameters:
         errors: int,
         good_bases: int = 0,
         good_errors: int = 0,
-        good_depth: int = 0,
-        good_pairs: int = 0,
     ) -> Rules:
-        """``rules`` for what ``workspace.sampled_errors`` saw in a sample."""
+        """``rules`` for the errors among the Q20 bases of a sample, and its good ones, of Q30."""
         rate, good_rate = (
             min(0.1, (wrong + 1) / (seen + 1 / TYPICAL_ERROR_RATE))
             for wrong, seen in ((errors, bases), (good_errors, good_bases))
         )
-        meeting = good_depth * good_rate / 3
-        alleles = (max(0.0, good_pairs - meeting) + 1) / max(1, good_bases)
-        depth = math.floor(min(NEVER, 3 * alleles / (ALLELE_ODDS * good_rate**2)))
-        own = self.rules(coverage, paired=paired, error_rate=rate, good_error_rate=good_rate)
-        return own._replace(pair_depth=min(own.pair_depth, depth))
+        return self.rules(coverage, paired=paired, error_rate=rate, good_error_rate=good_rate)
 
     def rules(
         self,
@@ -286,7 +274,7 @@ class CorrectionParameters:
         *,
         paired: bool,
         error_rate: float = TYPICAL_ERROR_RATE,
-        good_error_rate: float = TYPICAL_GOOD_RATE,
+        good_error_rate: float = TYPICAL_ERROR_RATE,
     ) -> Rules:
         """The integers for a coverage (reads per position) and error rates of Q20 and Q30 bases."""
         from ngsgpu.align.rules import Rules

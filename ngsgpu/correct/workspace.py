@@ -44,8 +44,8 @@ EDIT_BITS = GOOD - np.uint32(1)
 
 # Counters of a run, in this order (``ngsgpu.correct.stats``).
 (ANCHORS, ALONE, CROWDED, HIGH, LOW, FOUND, ALIGNED, KEPT, REFINED_AWAY, Q20_BASES,
- Q20_ERRORS, Q30_BASES, Q30_ERRORS, Q30_DEPTH, Q30_PAIRS) = range(15)  # fmt: skip
-COUNTERS = 15
+ Q20_ERRORS, Q30_BASES, Q30_ERRORS) = range(13)  # fmt: skip
+COUNTERS = 13
 
 SAMPLE = 4096
 """Anchors whose errors are counted first, so that alleles can be told from them."""
@@ -59,17 +59,12 @@ def sampled_anchors(reads: int, mates: int) -> NDArray[np.uint32]:
 
 
 def sampled_errors(counters: NDArray[Any]) -> dict[str, int]:
-    """The Q20 bases of anchors, and the errors among them, and the same of Q30 bases.
-
-    Of these errors also the Q20 reads above them, and how many bases two such fragments share.
-    """
+    """The Q20 bases of anchors, and the errors among them, and the same of Q30 bases."""
     return {
         "bases": int(counters[Q20_BASES]),
         "errors": int(counters[Q20_ERRORS]),
         "good_bases": int(counters[Q30_BASES]),
         "good_errors": int(counters[Q30_ERRORS]),
-        "good_depth": int(counters[Q30_DEPTH]),
-        "good_pairs": int(counters[Q30_PAIRS]),
     }
 
 

@@ -84,22 +84,6 @@ def test_wrong_quality_bits(bits: int) -> None:
         CorrectionParameters(quality_bits=bits)
 
 
-def test_pairs_that_errors_explain_are_no_alleles() -> None:
-    """Of isolates few pairs are seen, of mixtures more than errors that meet."""
-
-    def pair_depth(bases: int, errors: int, depth: int, pairs: int) -> int:
-        sample = {"good_bases": bases, "good_errors": errors, "good_depth": depth}
-        parameters = CorrectionParameters()
-        rules = parameters.observed_rules(
-            30, paired=True, bases=bases, errors=errors, good_pairs=pairs, **sample
-        )
-        return rules.pair_depth
-
-    assert pair_depth(1_069_109, 254, 7_124, 1) < 10
-    assert pair_depth(683_897, 229, 4_228, 131) == 89, "errors of Q30 hardly meet at that depth"
-    assert pair_depth(1_000, 0, 0, 0) == 60, "too few to tell"
-
-
 @pytest.mark.parametrize(
     ("length", "overlap", "factor"),
     [(36, 20, 0.6 * (1 - 20 / 36) / 0.7), (50, 25, 0.6 * 0.5 / 0.7), (60, 30, 0.6), (20, 30, 0.6)],

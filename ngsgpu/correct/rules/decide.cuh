@@ -10,36 +10,27 @@
 constexpr int RARE = 50;  // of ngsgpu/correct/rules/decide.py
 constexpr uint32_t DOUBTFUL = 1u << 31, ASKED = 1u << 30, GOOD = 1u << 29;  // of workspace.py
 
-// Count the anchor's Q20 and Q30 bases, and those that differ from the consensus and are rare; of
-// those of Q30 also the depth, and the bases that two fragments share. After ``find_alleles``.
+// Count the anchor's Q20 and Q30 bases, and those that differ from the consensus and are rare.
 __device__ __forceinline__ void count_errors(const Reads& reads, const Weight* weights,
                                              const Msa& msa, const uint8_t* qualities,
                                              Block& block, int thread) {
-    int counts[6] = {0, 0, 0, 0, 0, 0};  // of a warp
+    int counts[4] = {0, 0, 0, 0};  // of a warp
     for (int first = 0; first < msa.length; first += blockDim.x) {
         const int position = first + thread, column = position + msa.margin;
         int weight = 0;
         if (position < msa.length)
             weight = weights[quality_code(qualities, int(reads.quality_bits), position)];
         bool error = weight >= Q20_WEIGHT && msa.anchor[position] != msa.consensus[column];
-        bool pair = false;
-        int depth = 0;
-        if (error) {
-            const int own = msa.anchor[position], carried = q20_reads(msa, column, own);
-            depth = q20_depth(msa, column);
-            pair = weight >= Q30_WEIGHT && carried == 2 && ((msa.alleles[column] >> own) & 1);
-            error = carried <= max(1, depth / RARE);
-        }
-        const bool good_error = error && weight >= Q30_WEIGHT;
+        if (error)
+            error = q20_reads(msa, column, msa.anchor[position]) <=
+                    max(1, q20_depth(msa, column) / RARE);
         counts[0] += __popc(__ballot_sync(~0u, weight >= Q20_WEIGHT));
         counts[1] += __popc(__ballot_sync(~0u, error));
         counts[2] += __popc(__ballot_sync(~0u, weight >= Q30_WEIGHT));
-        counts[3] += __popc(__ballot_sync(~0u, good_error));
-        counts[4] += __reduce_add_sync(~0u, good_error ? depth : 0);
-        counts[5] += __popc(__ballot_sync(~0u, pair));
+        counts[3] += __popc(__ballot_sync(~0u, error && weight >= Q30_WEIGHT));
     }
     if ((thread & 31) == 0 && counts[0])
-        for (int i = 0; i < 6; ++i)
+        for (int i = 0; i < 4; ++i)
             atomicAdd(&block.counters[Q20_BASES + i], (unsigned long long)counts[i]);
 }
 

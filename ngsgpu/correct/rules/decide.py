@@ -20,9 +20,7 @@ from ngsgpu.correct.workspace import (
     Q20_BASES,
     Q20_ERRORS,
     Q30_BASES,
-    Q30_DEPTH,
     Q30_ERRORS,
-    Q30_PAIRS,
     Workspace,
 )
 from ngsgpu.jit import Integer, njit
@@ -265,10 +263,7 @@ def count_errors(
     columns: Columns,
     counters: NDArray[np.int64],
 ) -> None:
-    """Count the anchor's Q20 and Q30 bases, and the rare ones that differ from the consensus.
-
-    Of those of Q30 also the depth, and the bases that two fragments share; after ``find_alleles``.
-    """
+    """Count the anchor's Q20 and Q30 bases, and the rare ones that differ from the consensus."""
     quality = quality_start(reads, anchor)
     for position in range(read_length(reads, anchor)):
         weight = weights[quality_code(reads, quality, position)]
@@ -281,11 +276,6 @@ def count_errors(
         if base == columns.consensus[column]:
             continue
         depth = msa.q20_depth(columns.sums, column)
-        carried = msa.q20_reads(columns.sums, column, base)
-        good = weight >= Q30_WEIGHT
-        if good and carried == 2 and (columns.alleles[column] >> base) & 1:
-            counters[Q30_PAIRS] += 1
-        if carried <= max(1, depth // RARE):
+        if msa.q20_reads(columns.sums, column, base) <= max(1, depth // RARE):
             counters[Q20_ERRORS] += 1
-            counters[Q30_ERRORS] += good
-            counters[Q30_DEPTH] += depth if good else 0
+            counters[Q30_ERRORS] += weight >= Q30_WEIGHT

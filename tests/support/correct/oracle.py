@@ -51,7 +51,7 @@ class Corrector(Aligner):
         self, reads: list[Read], parameters: CorrectionParameters, coverage: float, *, paired: bool
     ) -> None:
         super().__init__(reads, parameters, coverage, paired=paired)
-        self.q20_error_rate, self.q30_error_rate, self.allele_rate = 0.001, 0.0001, 1.0
+        self.q20_error_rate = self.q30_error_rate = 0.001
         # Of the columns asked for last.
         self._alleles: tuple[Columns | None, dict[int, set[str]]] = None, {}
 
@@ -91,10 +91,7 @@ class Corrector(Aligner):
         """Whether two reads of Q30 make an allele where ``depth`` reads are sure of their base."""
         if self.p.classic or self.p.keep_variants is not None:
             return False
-        rate = self.q30_error_rate
-        return depth <= min(
-            math.floor(3 * 0.01 / rate), math.floor(3 * self.allele_rate / (10 * rate**2))
-        )
+        return depth <= math.floor(3 * 0.01 / self.q30_error_rate)
 
     def alleles(self, anchor: int, columns: Columns, kept: list[Candidate]) -> dict[int, set[str]]:
         """The bases of each column that errors do not explain, beside the consensus."""
@@ -312,17 +309,16 @@ class Corrector(Aligner):
         return found, aligned
 
     def observe(self) -> None:
-        """Take the rates of errors and of alleles of sure bases from a sample of the reads."""
+        """Take the error rate of sure bases from a sample of the reads."""
         mates = 2 if self.paired else 1
         every = max(8, math.ceil(len(self.reads) // mates / 4096))
-        bases = errors = good_bases = good_errors = good_depth = pairs = 0
+        bases = errors = good_bases = good_errors = 0
         for first in range(0, len(self.reads) // mates * mates, every * mates):
             _, aligned = self.aligned(range(first, first + mates))
             for anchor, laid in aligned.items():
                 kept = self.refine(anchor, self.keep(laid))
                 columns = self.lay_out(anchor, kept)
                 own = self.reads[anchor]
-                alleles = self.alleles(anchor, columns, kept)
                 for position in range(len(own) if kept else 0):
                     if own.q20[position]:
                         old = own.bases[position]
@@ -331,16 +327,10 @@ class Corrector(Aligner):
                         rare = columns[position][old].q20 <= max(1, depth // 50)
                         wrong = rare and old != consensus(columns[position])
                         errors += wrong
-                        good = own.weights[position] >= Q30
-                        good_bases += good
-                        good_errors += wrong and good
-                        good_depth += depth if wrong and good else 0
-                        two = columns[position][old].q20 == 2
-                        pairs += good and two and old in alleles[position]
+                        good_bases += own.weights[position] >= Q30
+                        good_errors += wrong and own.weights[position] >= Q30
         self.q20_error_rate = min(0.1, (errors + 1) / (bases + 1000))
-        rate = min(0.1, (good_errors + 1) / (good_bases + 1000))
-        self.q30_error_rate = rate
-        self.allele_rate = (max(0.0, pairs - good_depth * rate / 3) + 1) / max(1, good_bases)
+        self.q30_error_rate = min(0.1, (good_errors + 1) / (good_bases + 1000))
 
     def suit_short_reads(self) -> None:
         """Let the least overlap, and the reads that it leaves, follow from the mean length."""
