@@ -36,6 +36,12 @@ UNEXPLAINED = 0.002
 UNEXPLAINED_PAIR = 0.01
 """The same of an error of Q30 or above in one other read, with such a quality there, too."""
 
+CHANCE_BASES = 4
+"""Bases by which an overlap is longer than the k-mer that found it."""
+
+FEWEST_OF_COPY = 2
+"""Reads with a base that show another copy of a repeat: a single one has an error."""
+
 NEVER = (1 << 31) - 1
 
 
@@ -222,7 +228,19 @@ class CorrectionParameters:
         own = self.minhash
         if self.classic:
             own = dataclasses.replace(own, kmer=own.k)
-        return dataclasses.replace(self, minhash=own.for_reads(reads, bases, repeated, coverage))
+        minhash = own.for_reads(reads, bases, repeated, coverage)
+        length = bases / max(1, reads)
+        half = max(minhash.k + CHANCE_BASES, math.floor(length / 2))
+        if self.classic or half >= self.min_overlap or length <= half:
+            return dataclasses.replace(self, minhash=minhash)
+        # The least overlap leaves fewer shifts than where it is a part of the length.
+        share = min(1.0, (1 - half / length) / (1 - self.min_overlap_ratio))
+        return dataclasses.replace(
+            self,
+            minhash=minhash,
+            min_overlap=half,
+            coverage_factor=self.coverage_factor * share,
+        )
 
     def chosen_model(self, *, with_qualities: bool = True) -> str:
         """The model for reads with or without qualities: ``none``, ``default`` or a file."""
@@ -292,7 +310,10 @@ class CorrectionParameters:
             bin_permille=(round(2000 * e), round(3000 * e), round(4000 * e)),
             bin_reads=math.ceil(self.coverage_factor * seen - TOLERANCE),
             refine_rounds=self.refine_rounds,
-            refine_reads=max(1, math.floor(self.refine_factor * math.floor(coverage) + TOLERANCE)),
+            refine_reads=max(
+                1 if self.classic else FEWEST_OF_COPY,
+                math.floor(self.refine_factor * math.floor(coverage) + TOLERANCE),
+            ),
             refine_keep_weight=_weight(0.9),
             min_coverage=math.ceil(self.coverage_factor / 6 * coverage - TOLERANCE),
             mean_support=_support(1 - e),

@@ -185,7 +185,7 @@ def test_column_of_a_repeat(cells: list[list[tuple[int, int, int]]], coverage: f
     rules = CorrectionParameters().rules(coverage, paired=False)._replace(margin=0)
     columns = make_columns(cells)
     found = msa.repeat_column(rules, columns, len(cells))
-    enough = max(1, math.floor(0.3 * math.floor(coverage)))
+    enough = max(2, math.floor(0.3 * math.floor(coverage)))
     expected = (-1, 0)
     for column, four in enumerate(cells):
         weights = [weight for _, _, weight in four]

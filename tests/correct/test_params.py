@@ -25,7 +25,8 @@ def test_numbers_of_reads(coverage: float) -> None:
     classic = CorrectionParameters(classic=True).rules(coverage, paired=False)
     assert classic.bin_reads == math.ceil(Fraction(6, 10) * c - TOLERANCE)
     assert rules.min_coverage == math.ceil(c / 10 - TOLERANCE)
-    assert rules.refine_reads == max(1, math.floor(Fraction(3, 10) * math.floor(c) + TOLERANCE))
+    copy = math.floor(Fraction(3, 10) * math.floor(c) + TOLERANCE)
+    assert (rules.refine_reads, classic.refine_reads) == (max(2, copy), max(1, copy))
     assert rules.max_bucket_size == max(10, math.floor(Fraction(5, 2) * c))
     assert rules.window == min(rules.max_bucket_size, 16_384 // 48)
 
@@ -81,3 +82,15 @@ def test_wrong_coverage(coverage: float) -> None:
 def test_wrong_quality_bits(bits: int) -> None:
     with pytest.raises(UsageError, match=f"`quality_bits` must be 8, 2, 1 or 0, not {bits}"):
         CorrectionParameters(quality_bits=bits)
+
+
+@pytest.mark.parametrize(
+    ("length", "overlap", "factor"),
+    [(36, 20, 0.6 * (1 - 20 / 36) / 0.7), (50, 25, 0.6 * 0.5 / 0.7), (60, 30, 0.6), (20, 30, 0.6)],
+)
+def test_least_overlap_of_short_reads(length: int, overlap: int, factor: float) -> None:
+    rules = CorrectionParameters().for_reads(1000, 1000 * length)
+    assert rules.min_overlap == overlap
+    assert rules.coverage_factor == pytest.approx(factor)
+    classic = CorrectionParameters(classic=True).for_reads(1000, 1000 * length)
+    assert (classic.min_overlap, classic.coverage_factor) == (30, 0.6)

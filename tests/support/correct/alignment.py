@@ -280,7 +280,7 @@ class Aligner:
 
     def refine(self, anchor: int, kept: list[Candidate]) -> list[Candidate]:
         enough = math.floor(exact(self.p.refine_factor) * math.floor(self.coverage) + TOLERANCE)
-        enough = max(1, enough)
+        enough = max(1 if self.p.classic else 2, enough)
         bases = self.reads[anchor].bases
         for _ in range(self.p.refine_rounds):
             columns = self.lay_out(anchor, kept)

@@ -7,6 +7,7 @@ but the parameters. ``correct`` goes through all the steps; every step can be ca
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections import defaultdict
 from dataclasses import dataclass
@@ -331,7 +332,18 @@ class Corrector(Aligner):
         self.q20_error_rate = min(0.1, (errors + 1) / (bases + 1000))
         self.q30_error_rate = min(0.1, (good_errors + 1) / (good_bases + 1000))
 
+    def suit_short_reads(self) -> None:
+        """Let the least overlap, and the reads that it leaves, follow from the mean length."""
+        length = Fraction(sum(len(read) for read in self.reads), max(1, len(self.reads)))
+        half = max(self.p.minhash.k + 4, math.floor(length / 2))
+        if self.p.classic or not half < min(self.p.min_overlap, length):
+            return
+        left = (1 - half / length) / (1 - exact(self.p.min_overlap_ratio))
+        factor = float(exact(self.p.coverage_factor) * min(Fraction(1), left))
+        self.p = dataclasses.replace(self.p, min_overlap=half, coverage_factor=factor)
+
     def correct(self) -> Result:
+        self.suit_short_reads()
         self.observe()
         decisions: list[Decision | None] = [None] * len(self.reads)
         step = 2 if self.paired else 1
