@@ -74,6 +74,8 @@ def pack_letters(
 ) -> int:
     """Pack the letters of stretches, each with a separator; return the place behind the last.
 
+    Empty ones have no separator: any number of them fits, whatever room there is.
+
     Args:
         data: see ``find_kmers``, as for the following up to ``k``.
         begin: as there.
@@ -87,6 +89,8 @@ def pack_letters(
     """
     at = 0
     for i in range(len(begin)):
+        if begin[i] == stop[i]:
+            continue
         shift = quality[i] - low[i] if least > 0 else 0
         for place in range(first_letter(data, begin[i], low[i], k), stop[i]):
             code = np.uint64(LETTER_CODES[data[place]])

@@ -18,7 +18,7 @@ from ngsgpu.declared.limits import MAX_READ_LENGTH
 from ngsgpu.device.cuda.kernels import THREADS, KernelModule
 from ngsgpu.device.cuda.sort import ARGSORT_BYTES, order_of_rows, radix_sort
 from ngsgpu.device.plan import Allocation, MemoryPlan, first_fitting
-from ngsgpu.io.gpu.parse import SLOTS, slot_bytes
+from ngsgpu.io.gpu.parse import HEADROOM, SLOTS, slot_bytes
 from ngsgpu.io.gpu.records import CHUNK_BYTES, MIN_CHUNK
 from ngsgpu.kmers.params import MAX_COUNT
 
@@ -234,9 +234,11 @@ def plan_counting(letters: int | None, words: int, budget: int, count_bytes: int
     chunk_bytes = max(MIN_CHUNK, min(CHUNK_BYTES, budget // _CHUNK_SHARE))
     reading = SLOTS * slot_bytes(chunk_bytes + 1) + 4 * chunk_bytes + SMALL_BYTES
     row = row_bytes(words, count_bytes)
-    # A chunk's letters and separators are half of its bytes, or all where the CPU reads.
+    # Letters and separators are half of a chunk's bytes and of those carried into it, at most
+    # HEADROOM; what the CPU reads is cut to what a block has room for.
     most_words = min(MOST_WORDS, budget // (_BLOCK_SHARE * WORD_BYTES))
-    block_words = max(min(most_words, (letters or 0) // LETTERS), chunk_bytes // LETTERS) + 4
+    own_words = max(chunk_bytes, HEADROOM) // LETTERS
+    block_words = max(min(most_words, (letters or 0) // LETTERS), own_words) + 4
     block = WORD_BYTES * (block_words + PADDING)
     packed = budget if letters is None else block * (letters // (LETTERS * block_words) + 2)
     beside = max(reading, _LEAST_ROWS * row + SMALL_BYTES)

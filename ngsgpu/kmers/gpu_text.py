@@ -101,6 +101,9 @@ class PackedText:
             chunk: the chunk.
             record: number of the first record.
             records: number of records.
+
+        Raises:
+            ValueError: they do not fit into a block.
         """
         import cupy
 
@@ -120,7 +123,11 @@ class PackedText:
         )  # fmt: skip
 
     def append(self, codes: NDArray[np.uint64], marks: NDArray[np.uint32]) -> None:
-        """Append words of the host, of which the last ends with a mark."""
+        """Append words of the host, of which the last ends with a mark.
+
+        Raises:
+            ValueError: they do not fit into a block.
+        """
         block, begin = self._room_for(len(codes))
         end = begin + len(codes)
         block.codes[begin:end] = to_device(codes)
@@ -202,6 +209,9 @@ class PackedText:
 
     def _room_for(self, words: int) -> tuple[_Block, int]:
         """A block with room for words, and the first of them, which are in use from now on."""
+        if words > self.block_words:
+            # Kernels would write, and read, behind the block, and count k-mers that are not there.
+            raise ValueError(f"{words} words of letters for blocks of {self.block_words}")
         block = self._blocks[-1]
         if block.words + words > self.block_words:
             block = self._begin_block()

@@ -13,7 +13,10 @@ import numpy as np
 import pytest
 
 from ngsgpu.errors import DeviceMemoryError, InputError
+from ngsgpu.io.gpu.parse import HEADROOM
+from ngsgpu.io.gpu.records import MIN_CHUNK
 from ngsgpu.kmers import CountParameters, count_files, gpu_run, open_database
+from ngsgpu.kmers.gpu import LETTERS
 from ngsgpu.kmers.gpu_text import PackedText
 from ngsgpu.run.options import RunOptions
 from tests.support.io.records import fasta, fastq, write
@@ -22,6 +25,8 @@ from tests.support.kmers.world import World, as_dict
 
 LENGTHS = [11, 16, 21, 31, 32, 33, 55, 64, 65, 77, 96, 97, 127]
 LEAST_MEMORY = 20 << 20
+BLOCK_WORDS = (HEADROOM + MIN_CHUNK) // (2 * LETTERS) + 4
+"""What the letters of a small chunk, and of a record carried into it, take at most."""
 
 
 def counted(folder: Path, paths: list[Path], parameters: CountParameters, **run: object) -> None:
@@ -32,6 +37,18 @@ def counted(folder: Path, paths: list[Path], parameters: CountParameters, **run:
     for name in ("kmers.npy", "counts.npy", "manifest.json"):
         assert (folder / "cpu" / name).read_bytes() == (folder / "cuda" / name).read_bytes()
     assert len(list((folder / "cuda").iterdir())) == 3
+
+
+def refused(folder: Path, paths: list[Path], parameters: CountParameters) -> None:
+    """Both backends say the same about files without any k-mer."""
+    said = set()
+    for backend in ("cpu", "cuda"):
+        options = RunOptions(threads=3, backend=backend)
+        with pytest.raises(InputError, match="no k-mer") as error:
+            count_files(paths, folder / "none", parameters, phred_offset=33, options=options)
+        said.add(str(error.value))
+        assert not (folder / "none").exists()
+    assert len(said) == 1
 
 
 def rows_of(monkeypatch: pytest.MonkeyPatch, rows: int) -> None:
@@ -58,10 +75,11 @@ def test_random_sequences(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, k: in
             write(tmp_path / "2.fq.gz", gzip.compress(fastq(world.records[half:]))),
         ]
         parameters = CountParameters(k, least, rng.choice([1, 1, 2, 3]), (16, 32)[seed // 2 % 2])
+        expected = world.counts(k, least)
         with monkeypatch.context() as patch:
             if seed % 2:
                 rows_of(patch, rng.choice([400, 3000]))
-            counted(tmp_path, paths, parameters)
+            (counted if expected else refused)(tmp_path, paths, parameters)
             own = [
                 histogram_of_files(
                     paths, parameters, beside=tmp_path / "h", phred_offset=33, options=options
@@ -70,9 +88,9 @@ def test_random_sequences(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, k: in
             ]
         assert np.array_equal(own[0][0], own[1][0])
         assert own[0][1] == own[1][1]
-        expected = world.counts(k, least)
-        found = as_dict(open_database(tmp_path / "cuda"))
-        assert found == {own: n for own, n in expected.items() if n >= parameters.min_count}
+        if expected:
+            found = as_dict(open_database(tmp_path / "cuda"))
+            assert found == {own: n for own, n in expected.items() if n >= parameters.min_count}
 
 
 def test_other_input(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -143,7 +161,9 @@ def test_letters_stay_where_there_is_room(
     monkeypatch.setattr(
         gpu_run,
         "plan_counting",
-        lambda *given: replace(plan(*given), rows=40_000, block_words=9_000),
+        lambda *given: replace(
+            plan(*given), rows=40_000, chunk_bytes=MIN_CHUNK, block_words=BLOCK_WORDS
+        ),
     )
     counted(tmp_path, paths, CountParameters(k), gpu_memory=64 << 20)
     assert (texts[-1].on_disk > 0) == (place == "disk")

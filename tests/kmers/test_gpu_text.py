@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from ngsgpu.io.gpu.parse import HEADROOM
 from ngsgpu.io.text.reader import read_batches
 from ngsgpu.io.text.sample import ReadSample
 from ngsgpu.kmers import CountParameters, gpu_run, gpu_text
 from ngsgpu.kmers.database import Tally
-from ngsgpu.kmers.gpu import Counted, CountPlan, plan_counting
+from ngsgpu.kmers.gpu import LETTERS, Counted, CountPlan, plan_counting
 from ngsgpu.kmers.gpu_text import PackedText
 from ngsgpu.kmers.stretches import kmers_in, packed_letters, stretches_of
 from ngsgpu.run.options import RunOptions
@@ -72,7 +73,7 @@ def _on_host(monkeypatch: pytest.MonkeyPatch) -> None:
     cupy = SimpleNamespace(
         uint64=np.uint64, uint32=np.uint32, int64=np.int64,
         empty=_of(np.empty), zeros=_of(np.zeros), full=_of(np.full), asarray=_of(np.asarray),
-        concatenate=_of(np.concatenate), sort=_of(np.sort),
+        concatenate=_of(np.concatenate), sort=_of(np.sort), cumsum=_of(np.cumsum),
     )  # fmt: skip
     monkeypatch.setitem(sys.modules, "cupy", cupy)
     monkeypatch.setattr(gpu_text, "to_device", lambda array: array.view(_Array))
@@ -148,6 +149,38 @@ def test_ranges_have_all_kmers_in_order(tmp_path: Path, k: int, place: str, rows
     assert counter._total == counts.sum()
     text.close()
     assert [own.name for own in tmp_path.iterdir()] == ["a.fa"]
+
+
+@pytest.mark.usefixtures("_on_host")
+def test_empty_sequences_need_no_room(tmp_path: Path) -> None:
+    """There may be more of them than a block has letters."""
+    records = [Record(b"e", b"", b"")] * 2000 + [Record(b"a", b"ACGGT" * 9, b"F" * 45)]
+    path = write(tmp_path / "a.fa", fasta(records, width=1000))
+    text = PackedText(21, 0, 24, 1 << 30, 0, tmp_path)
+    for own in stretches(path, 21, text.most_letters - 21):
+        text.append(*packed_letters(own, 21, 0))
+    assert text.find(gpu_run._ALL, np.empty((1, 100), dtype=np.uint64).view(_Array)) == 45 - 20
+
+
+@pytest.mark.usefixtures("_on_host")
+def test_letters_without_room_are_refused(tmp_path: Path) -> None:
+    """What a block has no room for is an error, not written behind it."""
+    text = PackedText(21, 0, 24, 1 << 30, 0, tmp_path)
+    lengths = np.full(8, 100, dtype=np.int32)
+    chunk: Any = SimpleNamespace(slot=SimpleNamespace(lengths=lengths))
+    with pytest.raises(ValueError, match="27 words of letters for blocks of 24"):
+        text.add(chunk, 0, 8)
+    with pytest.raises(ValueError, match="25 words of letters for blocks of 24"):
+        text.append(np.zeros(25, dtype=np.uint64), np.zeros(25, dtype=np.uint32))
+    assert text.words == 0
+
+
+@pytest.mark.parametrize("letters", [None, 1000, 10**7])
+@pytest.mark.parametrize("budget", [20 << 20, 64 << 20, 4 << 30])
+def test_a_chunk_fits_into_a_block(letters: int | None, budget: int) -> None:
+    """Its letters, those of a record carried into it, and separators."""
+    plan = plan_counting(letters, 2, budget)
+    assert plan.block_words >= (HEADROOM + plan.chunk_bytes + 1) // 2 // LETTERS + 2
 
 
 def test_plan_of_the_human_genome() -> None:
