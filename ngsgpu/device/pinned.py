@@ -220,6 +220,8 @@ def mapped_copy(array: Any) -> Any:
     Raises:
         DeviceError: could not allocate pinned memory.
     """
+    import cupy
+
     mapped = mapped_empty(array.shape, array.dtype)
     if array.nbytes == 0:
         return mapped
@@ -227,7 +229,10 @@ def mapped_copy(array: Any) -> Any:
         raw = (ctypes.c_uint8 * array.nbytes).from_address(mapped.data.ptr)
         np.frombuffer(memoryview(raw), dtype=array.dtype).reshape(array.shape)[...] = array
     else:
-        mapped.data.copy_from_device(array.data, array.nbytes)
+        # A plain copy would not wait for a stream that does not block the default one.
+        stream = cupy.cuda.get_current_stream()
+        mapped.data.copy_from_device_async(array.data, array.nbytes, stream)
+        stream.synchronize()
     return mapped
 
 
