@@ -2,7 +2,7 @@
 
 By the fit, each source has the reads of its strains, and its genus and family those of relatives
 that the database lacks. Of a rank, a taxon has what is known at this rank; relatives of what is
-below count as such, in a row of their own. All rows together are all reads.
+below count as such, in a separate row. All rows together are all reads.
 
 From calls (MetaCache's rule; Kobus, chapter 7):
 

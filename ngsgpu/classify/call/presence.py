@@ -8,8 +8,8 @@ The strains of a source are present if all of this holds:
   reference sequence are few places.
 - **Strays.** A strain of a more abundant relative has sequence whose nearest reference belongs to
   this source: a part (``STRAYS``) of the reads that this source nearly explains, at the relative's
-  depth, not scattered. The odds for the source against this are those of the places, and of so
-  many strays, and have to exceed 1 / ``max_p_value``.
+  depth, not scattered. The odds for the source against this are those of the places, and of that
+  number of strays, and have to exceed 1 / ``max_p_value``.
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ def _occupied(reads: int, places: float) -> tuple[float, float]:
 
 
 def _at_most(found: int, reads: int, places: float) -> float:
-    """Probability of so many places at most.
+    """Probability of at most ``found`` places.
 
     Where places are many, reads in a place of others are few and follow a Poisson distribution;
     else the places follow a normal one.
