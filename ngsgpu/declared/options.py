@@ -77,7 +77,14 @@ def option(default: object, metavar: str, text: str, *names: str, **more: Any) -
 
 
 def flag(text: str, *names: str, default: object = False, group: str = "") -> Any:
-    """An option without a value; ``default`` is ``...`` in an annotation."""
+    """An option without a value.
+
+    Args:
+        text: help.
+        names: as of `option`.
+        default: value without the option; ``...`` in an annotation.
+        group: heading in the help, see `Option`.
+    """
     return _field(default, Option(text, names=names, group=group))
 
 

@@ -201,7 +201,7 @@ def test_records_are_alike(runs: Runs) -> None:
             package.correct(mixed)  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="'b' has no qualities, the records before have some"):
         package.correct([read, other])
-    with pytest.raises(InputError, match=r"^reads, record 2, line 6: "):
+    with pytest.raises(UsageError, match="record 'a': ' ' in the sequence is no nucleotide code"):
         package.correct([read, package.Record("a", "A C", "III")])
     with pytest.raises(UsageError, match="with `mates`, or `interleaved=True` if `reads` holds"):
         package.merge([read])

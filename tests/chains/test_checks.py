@@ -118,7 +118,7 @@ def test_names_of_options_come_before_names_of_parameters(world: Path, ngsgpu: C
         world / "c.yaml",
         b"steps: [{classify: {database: db, only_partition: 0, candidates: '{sample}.cand'}}]",
     )
-    assert ngsgpu("run", "c.yaml", "-q", "-i", "1.fq", "-o", "out").status == 0
+    assert ngsgpu("run", "c.yaml", "-q", "-i", "1.fq", "--sample", "1", "-o", "out").status == 0
     alone = "classify -q -d db --only-partition 0 -i 1.fq --candidates 1.cand --sample 1"
     assert ngsgpu(*alone.split()).status == 0
     assert (world / "out/1.cand").read_bytes() == (world / "1.cand").read_bytes()
@@ -161,12 +161,12 @@ def test_a_stream_is_read_once(world: Path, ngsgpu: Commands) -> None:
 def test_a_folder_of_another_sample(world: Path, ngsgpu: Commands) -> None:
     """Is not mixed with the new one, whether that run came to its end or not."""
     run = ["run", "--steps", "trim", "-q", "-o", "out", "-i"]
-    assert ngsgpu(*run, "1.fq").status == 0
-    assert ngsgpu(*run, "1.fq").status == 0
+    for _ in range(2):
+        assert ngsgpu(*run, "1.fq", "--sample", "A").status == 0
     before = content(world)
     done = ngsgpu(*run, "2.fq", "--sample", "B")
     assert done.status == 2
-    assert "out has the outputs of sample 1; choose another folder for B" in done.error
+    assert "out has the outputs of sample A; choose another folder for B" in done.error
     assert content(world) == before
     write(world / "bad.fq", (world / "1.fq").read_bytes()[:-20])
     run[run.index("out")] = "failed"

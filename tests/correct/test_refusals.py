@@ -102,7 +102,7 @@ def test_long_reads(tmp_path: Path, ngsgpu: Commands) -> None:
         (["-i", "-", "-I", "-", "-o", "x", "-O", "y"], "standard"),
         (["-i", "1", "-o", "x", "--threads", "-1"], "--threads must be 0 or more, not -1"),
         (["-i", "1", "-o", "x", "--kmer", "7"], "--kmer must be auto or from 8 to 32, not 7"),
-        (["-i", "1", "-o", "x", "--hashes", "0"], "--hashes must be from 1 to 255, not 0"),
+        (["-i", "1", "-o", "x", "--hashes", "0"], "--hashes must be auto or from 1 to 255, not 0"),
         (["-i", "1", "-o", "x", "--quality-bits", "4"], "--quality-bits must be 8, 2, 1 or 0"),
         (
             ["-i", "1", "-o", "x", "--coverage", "0"],

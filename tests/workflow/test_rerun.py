@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ngsgpu.classify.sketch import references
-from ngsgpu.io.compress.formats import PACKED_ENDINGS
+from ngsgpu.io.compress.formats import FASTA_ENDINGS, PACKED_ENDINGS
 from tests.support.workflow import write_program
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -89,7 +88,7 @@ def test_endings_are_those_of_the_package() -> None:
     text = (ROOT / "workflow" / "rules" / "common" / "classification.smk").read_text()
     for line in re.findall(r"^(?:REFERENCE|PACKED)_ENDINGS = .*$", text, re.MULTILINE):
         exec(line, names)
-    assert names["REFERENCE_ENDINGS"] == references._ENDINGS
+    assert names["REFERENCE_ENDINGS"] == FASTA_ENDINGS
     assert names["PACKED_ENDINGS"] == PACKED_ENDINGS
 
 

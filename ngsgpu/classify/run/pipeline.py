@@ -84,7 +84,7 @@ class Classifier:
         self.options = options or RunOptions()
         self.rules = rules or OutputRules()
         if self.rules.coverage_share > 0 and self.rules.evidence.by_model:
-            raise UsageError("`coverage_filter` needs `metacache`: the model looks at places")
+            raise UsageError("`coverage_share` needs `metacache`: the model looks at places")
         self._shares = like is not None
         if self.options.backend == "cpu":
             say_if_compiling()

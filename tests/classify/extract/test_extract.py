@@ -238,4 +238,4 @@ def test_taxa_that_no_read_has(ngsgpu: Commands, world: World, tmp_path: Path) -
 def test_no_taxon(ngsgpu: Commands, tmp_path: Path) -> None:
     done = ngsgpu("extract", "-c", tmp_path / "c", "-i", tmp_path / "r", "-o", tmp_path / "o")
     assert done.status == 2
-    assert "Missing option '--taxon'" in done.err
+    assert "ngsgpu extract needs --taxon" in done.err

@@ -56,8 +56,8 @@ def rows_of(sheet):
     Raises:
         FileNotFoundError: it is not written yet.
     """
-    _, *lines, _ = Path(sheet).read_text().split("\n")
-    return [line.split("\t") for line in lines]
+    lines = Path(sheet).read_text().split("\n")[1:]
+    return [line.split("\t") for line in lines if line]
 
 
 def recorded_rows(database, batch):
