@@ -13,8 +13,15 @@ from ngsgpu.classify.call.classes import ReadClasses, Sources, unpacked
 from ngsgpu.classify.call.likelihood import COMPONENTS, LEAST_HITS, likelihoods
 from ngsgpu.classify.call.presence import _at_most
 from ngsgpu.classify.database.build import build_database
-from ngsgpu.classify.params import CALLS_BY_EVIDENCE, EvidenceParameters, OutputRules
+from ngsgpu.classify.database.database import Database
+from ngsgpu.classify.params import (
+    CALLS_BY_EVIDENCE,
+    EvidenceParameters,
+    OutputRules,
+    QueryParameters,
+)
 from ngsgpu.classify.query.queries import CandidateArrays
+from ngsgpu.run.options import RunOptions
 from tests.support.classify.runs import misread, rows, run, single
 from tests.support.classify.world import World
 
@@ -105,3 +112,19 @@ def test_shared_plasmid(tmp_path: Path, world: World, backend: str, phase: int) 
     of_other = {taxid for taxid in called if taxid in ("31", "32", "30")}
     assert not of_other
     assert called.most_common(1)[0][1] >= 290
+
+
+@pytest.mark.parametrize("candidates", [1, 3])
+@pytest.mark.parametrize("lowest", ["genus", "phylum"])
+def test_lists_that_are_cut_off(
+    tmp_path: Path, world: World, database: Database, backend: str, lowest: str, candidates: int
+) -> None:
+    """Calls are not below the lowest rank, though the candidates have a species in common."""
+    parameters = QueryParameters(lowest=lowest, min_hits=1, candidates=candidates)
+    options = RunOptions(backend=backend)  # type: ignore[arg-type]
+    sample = single(world.fasta("s.fa", world.reads))
+    got = run(database, sample, tmp_path / "o", parameters, options, RULES)
+    ranks = Counter(row[2] for row in rows(got["reads.tsv"]))
+    below = {"strain", "species"} | ({"genus"} if lowest == "phylum" else set())
+    assert ranks[lowest]
+    assert not below & ranks.keys()

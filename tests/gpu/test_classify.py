@@ -346,6 +346,17 @@ def fits(monkeypatch: pytest.MonkeyPatch) -> list[tuple[SampleModel, Weights]]:
     return found
 
 
+def same_fits(fits: list[tuple[SampleModel, Weights]]) -> None:
+    (here, own), (there, other) = fits
+    for mine, its in zip(own, other, strict=True):
+        assert np.array_equal(mine, its)
+    for mine, its in zip(here.classes.sorted(), there.classes.sorted(), strict=True):
+        assert np.array_equal(mine, its)
+    assert np.array_equal(here.classes.own, there.classes.own)
+    assert np.array_equal(here.classes.marks, there.classes.marks)
+    assert here.ambiguous == there.ambiguous
+
+
 @pytest.mark.parametrize("parameters", [CALLS_BY_EVIDENCE, QUERIES[2], QUERIES[3], QUERIES[4]])
 @pytest.mark.parametrize("partitions", [1, 3])
 def test_fits(
@@ -363,14 +374,7 @@ def test_fits(
         classify(database, sample, tmp_path / backend, backend, parameters, rules)
         for backend in ("cpu", "cuda")
     )
-    (here, own), (there, other) = fits
-    for mine, its in zip(own, other, strict=True):
-        assert np.array_equal(mine, its)
-    for mine, its in zip(here.classes.sorted(), there.classes.sorted(), strict=True):
-        assert np.array_equal(mine, its)
-    assert np.array_equal(here.classes.own, there.classes.own)
-    assert np.array_equal(here.classes.marks, there.classes.marks)
-    assert here.ambiguous == there.ambiguous
+    same_fits(fits)
     assert one == two
 
 
@@ -506,7 +510,7 @@ def test_real_genomes(tmp_path: Path):
     assert one == two
 
 
-def test_real_reads_near_doubted_genera(tmp_path: Path, beliefs: list[np.ndarray]):
+def test_fit_of_real_reads(tmp_path: Path, fits: list[tuple[SampleModel, Weights]]):
     """Reads of genomes that are there, of others of their genera, and of other genera."""
     genomes = sorted((DATA / "genomes").glob("*.fna.gz"))
     taxonomy = DATA / "taxonomy/bacteria"
@@ -524,14 +528,7 @@ def test_real_reads_near_doubted_genera(tmp_path: Path, beliefs: list[np.ndarray
         classify(database, sample, tmp_path / backend, backend, CALLS_BY_EVIDENCE, rules)
         for backend in ("cpu", "cuda")
     )
-    (here, own), (there, other) = fits
-    for mine, its in zip(own, other, strict=True):
-        assert np.array_equal(mine, its)
-    for mine, its in zip(here.classes.sorted(), there.classes.sorted(), strict=True):
-        assert np.array_equal(mine, its)
-    assert np.array_equal(here.classes.own, there.classes.own)
-    assert np.array_equal(here.classes.marks, there.classes.marks)
-    assert here.ambiguous == there.ambiguous
+    same_fits(fits)
     assert one == two
 
 

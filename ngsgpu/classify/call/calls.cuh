@@ -77,7 +77,7 @@ __device__ int common_taxon(const Candidate* row, int most, int features, int le
     const int node = rules.target_node[row[0].x];
     if (node < 0) return -1;
     const int32_t* own = rules.lineages + int64_t(node) * rules.ranks;
-    int rank = 1;
+    int rank = max(1, int(rules.lowest));
     for (int j = 0; j < most && row[j].x >= 0 && scaled(row[j].y, features) >= least; ++j) {
         const int other = rules.target_node[row[j].x];
         const int32_t* lineage = rules.lineages + int64_t(max(other, 0)) * rules.ranks;

@@ -28,12 +28,12 @@ _OF_MODEL: Final = {"row": "const int32_t*", "source_of_target": "const int32_t*
 RULES: Final = Struct(__name__, "Rules", {
     **_OF_TREE,
     **_OF_MODEL,
-    **dict.fromkeys(("nodes", "targets", "ranks", "unknown", "step", "posterior", *_CALL_RULES),
-                    "int64_t"),
+    **dict.fromkeys(("nodes", "targets", "ranks", "by_model", "unknown", "step", "posterior",
+                     *_CALL_RULES), "int64_t"),
 })  # fmt: skip
 """The tree (``lineages`` of nodes and ranks), the reference sequences (their nodes, -1 where there
-is none; taxa of calls, null where these may be sequences), the fit (``Weights``; null if calls are
-by MetaCache's rule), and what decides."""
+is none; taxa of calls, null where these may be sequences), the fit (``Weights``, whose arrays are
+empty, and null, where nothing was found), and what decides; 0 in ``by_model``: MetaCache's rule."""
 
 
 class GpuFirstPass:
@@ -153,6 +153,7 @@ def rules_on_gpu(engine: Engine, weights: Weights | None) -> tuple[Any, list[Any
         nodes=len(engine.taxonomy),
         targets=len(engine.target_node),
         ranks=engine.lineages.shape[1],
+        by_model=weights is not None,
         **numbers,
         **{name: getattr(rules, name) for name in _CALL_RULES},
     )

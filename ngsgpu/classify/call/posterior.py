@@ -117,11 +117,12 @@ def call_by_model(  # type: ignore[no-untyped-def]
         lineages: int32[nodes, ranks].
         node_rank: uint8[nodes].
         target_node: int32[t].
-        rules: highest rank of calls.
+        rules: lowest and highest rank of calls.
         call: int32[n], output: the calls, see ``ngsgpu.classify.call.results``.
         place: int64[n], output: the candidate that a call starts at, or -1.
     """
     most = best.target.shape[1]
+    lowest = max(np.int64(1), np.int64(rules.lowest))
     mass = np.zeros((most, KINDS), dtype=np.int64)
     for i in range(call.size):
         call[i] = place[i] = -1
@@ -135,7 +136,7 @@ def call_by_model(  # type: ignore[no-untyped-def]
         last = best.target[i, most - 1] >= 0
         near = max(np.int64(LEAST_HITS), top - weights.step)
         if last and scaled(best.hits[i, most - 1], features[i]) >= near:
-            call[i] = _in_common(best, i, features[i], near, lineages, target_node)
+            call[i] = _in_common(best, i, features[i], near, lineages, target_node, lowest)
         else:
             total, first, kind = _weigh(best, i, features[i], n, top, weights, mass)
             place[i] = first
@@ -229,12 +230,12 @@ def _lowest(  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def _in_common(best, i, features, least, lineages, target_node):  # type: ignore[no-untyped-def]
-    """The lowest taxon of all candidates with enough hits, or -1."""
+def _in_common(best, i, features, least, lineages, target_node, lowest):  # type: ignore[no-untyped-def]
+    """The lowest taxon, from rank ``lowest`` on, of all candidates with enough hits, or -1."""
     node = target_node[best.target[i, 0]]
     if node < 0:
         return np.int64(-1)
-    rank = 1
+    rank = lowest
     for j in range(best.target.shape[1]):
         target = best.target[i, j]
         if target < 0 or scaled(best.hits[i, j], features) < least:

@@ -123,7 +123,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
         const Candidate* row = candidates + int64_t(query) * most;
         Candidate best = {-1, 0, 0, 0};
         int call = -1, start;
-        if (rules.weights) {
+        if (rules.by_model) {
             call = call_by_model(row, most, sizes[query], rules, &start);
             if (call >= 0 && call < rules.nodes && rules.node_rank[call] > rules.highest) call = -1;
         } else {

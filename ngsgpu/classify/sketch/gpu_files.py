@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass, replace
 from itertools import cycle
 from typing import Any, Final
@@ -76,8 +77,9 @@ def sketch_files(
     reader = PieceReader(files, pool, pinned, threads)
     run = _Run(reader, sink, parameters, team, batch_bytes, switch_bytes, key_room, advance)
     try:
-        for piece in reader.pieces():
-            run.add(piece)
+        with closing(reader.pieces()) as pieces:
+            for piece in pieces:
+                run.add(piece)
         run.finish()
     finally:
         reader.close()

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import stat
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -85,8 +85,9 @@ class PieceReader:
         self._filled = 0
         self._copied: deque[tuple[Any, NDArray[np.uint8]]] = deque()
         self._buffers: dict[int, NDArray[np.uint8]] = {}
+        self._open: set[Any] = set()
 
-    def pieces(self) -> Iterator[Piece]:
+    def pieces(self) -> Generator[Piece, None, None]:
         """Yield the pieces; give each back after its copy was begun.
 
         Raises:
@@ -117,12 +118,14 @@ class PieceReader:
                 done, future = waiting.popleft()
                 yield from future.result()
                 if done.last:
+                    self._open.remove(done.file)
                     done.file.close()
         finally:
-            for unused, future in waiting:
+            for _, future in waiting:
                 if not future.cancel():
                     future.exception()
-                unused.file.close()
+            while self._open:
+                self._open.pop().close()
 
     def release(self, piece: Piece, copied: Any) -> None:
         """Let the buffer of a piece be used again after a CUDA event."""
@@ -157,10 +160,12 @@ class PieceReader:
                 raise IrregularInputError(f"{path} is not a regular file, or empty")
             source = Source(path, threads=self._threads, chunk_bytes=4 * PIECE_BYTES)
             if source.compression != "plain":
+                self._open.add(source)
                 yield _Task(path, source, 0, None, True, True)
                 continue
             source.close()
             file = Path(path).open("rb", buffering=0)  # noqa: SIM115  # closed after its last task
+            self._open.add(file)
             watched = Watched(path, file.fileno())
             for offset in range(0, status.st_size, self._pinned.size):
                 size = min(self._pinned.size, status.st_size - offset)
@@ -184,15 +189,11 @@ class PieceReader:
     def _inflate(self, task: _Task) -> Iterator[Piece]:
         """Inflate a whole file; it is copied to pinned memory when its turn comes."""
         parts: list[tuple[NDArray[np.uint8], NDArray[np.int64]]] = []
-        try:
-            for chunk in task.file.chunks():
-                data = chunk.data
-                for begin in range(0, chunk.size, self._pinned.size):
-                    part = data[begin : begin + self._pinned.size]
-                    parts.append((part, np.flatnonzero(part == _MARK)))
-        except BaseException:
-            task.file.close()
-            raise
+        for chunk in task.file.chunks():
+            data = chunk.data
+            for begin in range(0, chunk.size, self._pinned.size):
+                part = data[begin : begin + self._pinned.size]
+                parts.append((part, np.flatnonzero(part == _MARK)))
         if not parts:
             raise IrregularInputError(f"{task.path} is empty")
 
