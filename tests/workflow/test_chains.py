@@ -262,7 +262,7 @@ def test_a_stage_that_fails_leaves_those_before(snakemake: Snakemake, small: Pat
     said = {(row[0], row[1]): row[2:] for row in rows}
     done_by = {stage: said["good", stage][0] for stage in STAGES}
     assert done_by == {"trim": "done", "deplete": "done", "correct": "done", "merge": "failed"}
-    assert "step merge" in said["good", "merge"][1]
+    assert "of step correct, record 1, line 4: the quality" in said["good", "merge"][1]
     assert said["good", "merge"][2] == "logs/chain_reads/good.log"
     assert {said["cut", stage][0] for stage in STAGES} == {"failed"}
     assert not [path for path in (small / "results/cut").rglob("*") if path.is_file()]

@@ -16,7 +16,11 @@ _FASTQ = re.compile(
     rb"(?P<qualities>[!-~]*)" + _LAST
 )
 _FASTA = re.compile(
-    rb">(?P<header>[^\n\r\0]*\r?)(?:\n(?P<lines>(?:" + _BASES + rb"(?:\r\n|\n|\r\Z))*" + _BASES + rb"))?"
+    rb">(?P<header>[^\n\r\0]*\r?)(?:\n(?P<lines>(?:"
+    + _BASES
+    + rb"(?:\r\n|\n|\r\Z))*"
+    + _BASES
+    + rb"))?"
 )
 
 
