@@ -233,8 +233,8 @@ def make_world(folder: Path, run: Callable[[list[str]], int | None]) -> None:
          "--stats IN/extend.json")  # fmt: skip
     made("kmers spectrum --exact -i IN/r1.fq -o IN/kmers.tsv")
     made("deplete-index -q IN/refs/g1.fna -o IN/host.idx")
-    for number in (1, 2):
-        made(f"deplete-index -q IN/refs/g{number}.fna -o IN/kept{number}.idx --keep-kmers")
+    for number, own in ((1, 2), (2, 0)):  # relatives: they have k-mers in common, and others
+        made(f"deplete-index -q IN/refs/g{own}.fna -o IN/kept{number}.idx --keep-kmers")
     for mate in "12":
         made(f"kmers count -q -i IN/r{mate}.fq -k 21 -o IN/counts{mate}")
     made("index build -q --format fm IN/refs/g0.fna -o IN/index")
