@@ -222,7 +222,9 @@ def test_candidates_carry_the_errors(
     options = RunOptions(backend=backend, units_per_task=7)  # type: ignore[arg-type]
     files = [tmp_path / f"{number}.cand" for number in (0, 1)]
     for number, file in enumerate(files):
-        part = Classifier(database, CALLS_BY_EVIDENCE, partitions=[number], options=options)
+        part = Classifier(
+            database, CALLS_BY_EVIDENCE, partitions=[number], rules=RULES, options=options
+        )
         part.classify([single(reads)], SampleOutputs(candidates=str(file)))
         opened = CandidateFile(file)
         opened.close()

@@ -161,7 +161,8 @@ def test_reads_of_all_lengths_together(tmp_path: Path, ngsgpu: Commands) -> None
     after = records_in(tmp_path / "out.fq")
     changed = [i for i, (old, new) in enumerate(zip(records, after, strict=True)) if old != new]
     assert len(changed) > 100
-    assert min(len(records[i].bases) for i in changed) >= 30
+    # Half of the mean length, which is the least overlap of reads as short as these.
+    assert min(len(records[i].bases) for i in changed) >= 24
     assert [len(r.bases) for r in after] == [i % 101 for i in range(len(records))]
 
 

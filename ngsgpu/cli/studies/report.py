@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -92,5 +93,13 @@ def report(
         own: dict[str | Path, str] = {tables / n: t for n, t in csv_tables(context).items()}
         check_distinct([], [*named, *own], also_read=read)
         texts |= own
-        tables.mkdir(exist_ok=True)
-    write_texts(texts)
+    is_new = tables is not None and not tables.exists()
+    try:
+        if tables is not None:
+            tables.mkdir(exist_ok=True)
+        write_texts(texts)
+    except BaseException:
+        if tables is not None and is_new:
+            with suppress(OSError):
+                tables.rmdir()
+        raise
