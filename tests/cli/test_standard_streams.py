@@ -16,7 +16,7 @@ from ngsgpu import cli
 from tests.support import copies
 
 NGSGPU = f"{shlex.quote(sys.executable)} -m ngsgpu"
-RECORD = "@a\nACGTACGTACGTACGTACGTACGTACGT\n+\nIIIIIIIIIIIIIIIIIIIIIIIIIIII\n"
+RECORD = "@a\nACGTACGTACGTACGTACGT\n+\nIIIIIIIIIIIIIIIIIIII\n"
 
 
 @pytest.fixture
